@@ -24,6 +24,7 @@ WIDE = 0.85  # of the width of a column of panels: the longest title before the 
 EDGE = 0.015  # of the width of the figure that stays free at its edges
 DECADE = 10.0
 SHORT = 8  # characters: a line is no shorter
+LESS = 0.98  # as glyphs do not shrink in proportion
 LITTLE = 0.85  # share of its size to which a text shrinks before it is broken
 NEXT = 0.93  # share of the length of lines that is tried next
 
@@ -118,12 +119,13 @@ def _fit(figure: Figure, text: Text, room: float, side: Literal["width", "height
     """Shrink a text a little, or break it, until it fits into so many pixels; shrink it if one word is too long."""
     words, long = text.get_text(), getattr(_extent(figure, text), side)
     if room < long <= room / LITTLE:
-        text.set_fontsize(float(text.get_fontsize()) * room / long)
+        text.set_fontsize(float(text.get_fontsize()) * LESS * room / long)
+        return
     most = _longest(words) * room / long if words else 0.0
     while words and (long := getattr(_extent(figure, text), side)) > room:
         text.set_text(_broken(words, most))
         if most < SHORT and (long := getattr(_extent(figure, text), side)) > room:
-            text.set_fontsize(float(text.get_fontsize()) * room / long)
+            text.set_fontsize(float(text.get_fontsize()) * LESS * room / long)
             return
         most *= NEXT
 
@@ -134,7 +136,7 @@ def whole_ticks(axes: Axes) -> None:
     if axes.get_xscale() == "linear":
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True, min_n_ticks=1))
     elif high / low < DECADE:
-        ticks = MaxNLocator(5, integer=True, min_n_ticks=1).tick_values(low, high)
+        ticks = MaxNLocator(5, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1).tick_values(low, high)
         axes.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_locator(NullLocator())

@@ -187,6 +187,7 @@ def overlays(
                 k = names.index(c.form.name)
                 _draw_bound(axes, c, f"bound [{c.form.name}]", COLORS[(1 + k) % len(COLORS)] if k else BOUND, k)
             _draw_measured(axes, forms[0], floor)
+            whole_ticks(axes)
             words = "measured / bound at most\n" + "\n".join(f"{_ratio(c)} [{c.form.name}]" for c in forms)
             annotate(axes, words, 7)
             axes.set_title(f"{row}, {panel}" if row else panel, fontsize=9)
