@@ -68,6 +68,8 @@ def test_the_legend_says_that_a_bound_is_nowhere_finite():
     shown = comparison_picture(table)
     assert legend(shown.figure) == ["Wang & Ji 2022, Theorem 3.1 [explicit]: no value anywhere"]
     assert "No value anywhere" in shown.caption
+    assert shown.figure.axes[0].get_title(loc="left") == "P <= T/2 violated at sigma = 1 to 2"
+    assert describe(table).splitlines()[-1] == f"{THEOREM.key} [explicit]: P <= T/2 violated at sigma = 1 to 2"
 
 
 @pytest.mark.parametrize(
