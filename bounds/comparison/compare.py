@@ -51,6 +51,9 @@ class BoundRow:
     # why it is not to be relied on: "refuted" (it or what it rests on), "order only" (what its O(.) hides is taken as
     # 1), "not proved", or ""
     mark: Mark = ""
+    source: str = ""  # paper and number of the result, in words
+    measure: Measure | None = None  # its left-hand side
+    violated: tuple[str, ...] = ()  # the conditions that some setting violates, or why no step size is admissible there
 
     @property
     def sure(self) -> bool:
@@ -109,6 +112,20 @@ class BoundComparison(Shown):
             for i in picked
         ]
         return (Table("", (self.name, *(row.name for row in self.rows), "least that is sure"), rows),)
+
+    def failures(self) -> dict[str, str]:
+        """By label: which conditions are violated, or why there is no value, and at which settings."""
+        found = {}
+        for row in self.rows:
+            lost = self.settings[~row.valid]
+            if lost.size:
+                low, high = float(lost.min()), float(lost.max())
+                ends = f"{low:.4g}" if lost.size == 1 else f"{low:.4g} to {high:.4g}"
+                all_lost = lost.size == np.count_nonzero((self.settings >= low) & (self.settings <= high))
+                where = f"{self.name} = {ends}" if all_lost else f"{lost.size} settings of {self.name} = {ends}"
+                why = f"{'; '.join(row.violated)} violated" if row.violated else "no value"
+                found[row.label] = f"{why} at {where}"
+        return found
 
     def to_dataframe(self) -> pd.DataFrame:
         """The whole table, as in `to_csv`."""
@@ -243,7 +260,10 @@ def compare(
         notes += [f"{label} {said}"] if (said := standing.shadow) else []
         notes += [f"{label} holds {form.implicit}"] if form.implicit else []
         notes += [f"{label} is conditional on {trusted}"] if (trusted := standing.untried) else []
-    rows = [replace(row, mark=form.mark) for row, form in zip(rows, forms, strict=True)]
+    rows = [
+        replace(row, mark=form.mark, source=form.result.source.partition(", eq.")[0], measure=form.measure)
+        for row, form in zip(rows, forms, strict=True)
+    ]
     for a, b in combinations(forms, 2):
         if said := contradictory_assumptions(a, b):
             notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
@@ -378,6 +398,7 @@ def _row(label: str, evaluation: Evaluation, count: int) -> BoundRow:
         np.array(np.broadcast_to(evaluation.value, count), dtype=float),
         np.array(np.broadcast_to(evaluation.valid, count), dtype=bool),
         tuple(np.broadcast_to(np.asarray(evaluation.dominant), count).tolist()),
+        violated=tuple(check.text for check in evaluation.conditions if not np.all(check.holds)),
     )
 
 
@@ -401,7 +422,7 @@ def _optimized(
     result, symbols = form.result.whole(), [q.name for n in free if (q := form.resolve(n)) is not None]
     values = np.full(len(settings), np.nan)
     at = {symbol: np.full(len(settings), np.nan) for symbol in symbols}
-    dominant, empty = [], ""
+    dominant, empty, violated = [], "", dict[str, None]()
     for i, setting in enumerate(settings.tolist()):
         here = {**known, **({name: setting} if name in known else {})}
         answer = optimize(result, here, free, within=within, form=form.name, functions=functions)
@@ -409,6 +430,7 @@ def _optimized(
         if done is not None:
             done(i + 1)
         if isinstance(answer, Infeasible | Undecided):
+            violated[answer.why.partition(" fails")[0]] = None
             continue
         if isinstance(answer, Minimum):
             values[i], dominant[i] = answer.value, str(answer.evaluation.dominant)
@@ -418,7 +440,8 @@ def _optimized(
         else:
             limits = answer.terms
             values[i], dominant[i] = answer.infimum, max(limits, key=lambda n: limits[n], default="")
-    return BoundRow(form.title, values, ~np.isnan(values), tuple(dominant), at), empty
+    row = BoundRow(form.title, values, ~np.isnan(values), tuple(dominant), at, violated=tuple(violated))
+    return row, empty
 
 
 def parse_vary(text: str) -> tuple[str, np.ndarray]:

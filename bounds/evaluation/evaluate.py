@@ -501,16 +501,18 @@ def _described(evaluation: Evaluation) -> str:
 
 def _violations(evaluation: Evaluation) -> Iterable[str]:
     """Each constant that fails a condition with its admissible values, and the conditions that limit none."""
-    failed = [c for c in evaluation.conditions if not c.holds]
-    tightest: dict[str, CheckedCondition] = {}
-    for c in failed:
-        if not c.limit:
+    tightest: dict[str, tuple[float, CheckedCondition]] = {}
+    for c in evaluation.conditions:
+        if c.holds:
+            continue
+        if c.admissible is None:
             yield f"{c.text}   ({number(float(c.left))} against {number(float(c.right))})"
             continue
-        other = tightest.setdefault(c.limits, c)
-        if (float(c.admissible) < float(other.admissible)) == bool(c.condition.printed().caps):
-            tightest[c.limits] = c
-    for name, c in tightest.items():
+        value, caps = float(c.admissible), c.condition.printed().caps
+        known = tightest.setdefault(c.limits, (value, c))
+        if (value < known[0]) == bool(caps):
+            tightest[c.limits] = value, c
+    for name, (_, c) in tightest.items():
         side = {True: "at most ", False: "at least ", None: ""}[c.condition.printed().caps]
         given = number(evaluation.constants[name].value) if name in evaluation.constants else "its value"
         yield f"{name} = {given}, needs {side}{c.limit}   ({c.text})"

@@ -11,7 +11,7 @@ import click
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.cli import options
-from fedbounds.cli.options import OutputPath, PathArgument
+from fedbounds.cli.options import Drawing, OutputPath, PathArgument
 
 if TYPE_CHECKING:
     from fedbounds.bounds.advice.advise import Advice, Advised
@@ -28,9 +28,12 @@ LONG = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
     type=OutputPath(),
     help="Draw cost over local steps (.png, .pdf, .svg); its data beside it.",
 )
+@options.figure_options
 @options.force_option
 @options.json_option
-def advise_command(setting: str, wanted: str | None, out: str | None, force: bool, as_json: bool) -> None:
+def advise_command(
+    setting: str, wanted: str | None, out: str | None, drawing: Drawing, force: bool, as_json: bool
+) -> None:
     """Recommend a method and step sizes for the setting in SETTING.toml.
 
     For every result that covers it: the best step sizes and whole numbers inside its conditions; rounds, gradients,
@@ -43,6 +46,7 @@ def advise_command(setting: str, wanted: str | None, out: str | None, force: boo
     """
     from fedbounds.empirical.monitoring.advise import advise
 
+    drawing.check("only figures have it; add --out F.pdf, .png or .svg", () if out is None else options.STYLE_OPTIONS)
     if out is not None:
         from fedbounds.bounds.inputs.user_files import read_toml
         from fedbounds.figures.charts.picture import figure_outputs
@@ -55,7 +59,8 @@ def advise_command(setting: str, wanted: str | None, out: str | None, force: boo
     if out is not None:
         from fedbounds.figures.charts.advice import advice_picture
 
-        written = advice_picture(found).save(out, force=force)
+        with drawing.style():
+            written = advice_picture(found).save(out, force=force)
     document = {"setting": setting, **found.to_dict()}
     options.print_answer(as_json, "advise", document, lambda: describe(found), written)
 

@@ -18,7 +18,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.form_cache import as_compiled, cache_result
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
 from fedbounds.cli import completion, options
-from fedbounds.cli.options import OutputPath
+from fedbounds.cli.options import Drawing, OutputPath
 
 PGF = (".pgf", ".tex")
 
@@ -44,6 +44,7 @@ PGF = (".pgf", ".tex")
     type=OutputPath(),
     help="Write a table (.csv) or a figure (.png, .pdf, .svg; .pgf, .tex).",
 )
+@options.figure_options
 @options.force_option
 @options.json_option
 def compare(
@@ -55,6 +56,7 @@ def compare(
     optimize: str,
     within: tuple[str, ...],
     out: str | None,
+    drawing: Drawing,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -73,10 +75,11 @@ def compare(
     constants = options.read_constants(settings, source, [word for word in bare if "=" in word])
     if out is not None:
         check_outputs(_outputs(Path(out), matrix), force)
+    _check_drawing(drawing, out)
     if matrix:
         if constants or vary or optimize or within:
             raise FedboundsError("--matrix takes no constants, --vary, --optimize or --within; leave them out")
-        show_matrix(keys, out, force, as_json)
+        show_matrix(keys, out, drawing, force, as_json)
         return
     if vary is None:
         raise FedboundsError("compare needs --vary, e.g. --vary rounds=10:1e6:log:50, or --matrix")
@@ -94,13 +97,13 @@ def compare(
             within=options.ranges(within) or None,
             watch=watch,
         )
-    written = [] if out is None else write(table, Path(out), force)
+    written = [] if out is None else write(table, Path(out), drawing, force)
     for key, _ in named:
         cache_result(key)
     options.print_answer(as_json, "compare", table.to_dict(), lambda: describe(table), written)
 
 
-def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) -> None:
+def show_matrix(keys: list[str], out: str | None, drawing: Drawing, force: bool, as_json: bool) -> None:
     """Print which left-hand sides are comparable; of all results, those about whole runs."""
     full = comparability_matrix(keys or None)
     shown = full if keys else full.run_results()
@@ -111,7 +114,8 @@ def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) ->
     elif out is not None:
         from fedbounds.figures.charts.comparison import matrix_picture
 
-        written = matrix_picture(shown).save(Path(out), force=force)
+        with drawing.style():
+            written = matrix_picture(shown).save(Path(out), force=force)
     if as_json:
         options.emit("comparability", {**full.to_dict(), "written": [str(path) for path in written]})
         return
@@ -160,7 +164,18 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
     lines.append(f"(* the least valid bound; assumptions may differ; {marks})")
     if len(picked) < len(table.settings):
         lines.append(f"({len(picked)} of {len(table.settings)} settings shown; --out F.csv and --json have all)")
-    return "\n".join([*lines, *table.notes])
+    return "\n".join([*lines, *(f"{label}: {said}" for label, said in table.failures().items()), *table.notes])
+
+
+def _check_drawing(drawing: Drawing, out: str | None) -> None:
+    """Refuse options of figures that this output does not have."""
+    ending = "" if out is None else Path(out).suffix
+    if ending in PGF:
+        legal = [name for name in options.STYLE_OPTIONS if name not in ("style", "annotations")]
+        drawing.check(f"{ending} takes its look from the document; leave it out, or write .pdf, .png or .svg", legal)
+    elif ending in ("", ".csv"):
+        drawing.check("only figures have it; add --out F.pdf, .png or .svg", ())
+    drawing.check()
 
 
 def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
@@ -175,7 +190,7 @@ def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
     return figure_outputs(path)
 
 
-def write(table: BoundComparison, path: Path, force: bool = False) -> list[Path]:
+def write(table: BoundComparison, path: Path, drawing: Drawing, force: bool = False) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
         write_output(Output(path, manifests=(path.with_suffix(".json"),)), table.to_csv().encode(), force)
@@ -183,7 +198,9 @@ def write(table: BoundComparison, path: Path, force: bool = False) -> list[Path]
     if path.suffix in PGF:
         from fedbounds.figures.charts.comparison import save_pgf
 
-        return save_pgf(table, path, force=force)
+        with drawing.style():
+            return save_pgf(table, path, force=force)
     from fedbounds.figures.charts.comparison import comparison_picture
 
-    return comparison_picture(table).save(path, force=force)
+    with drawing.style():
+        return comparison_picture(table).save(path, force=force)

@@ -14,7 +14,7 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.theory.registry import load
 from fedbounds.cli import options
-from fedbounds.cli.options import Count, OutputPath, PathArgument
+from fedbounds.cli.options import Count, Drawing, OutputPath, PathArgument
 
 if TYPE_CHECKING:
     from fedbounds.empirical.comparison.compare_run import RunComparison
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     type=OutputPath(),
     help="The figure (.png, .pdf, .svg); its data beside it.",
 )
+@click.option("--shaded", is_flag=True, help="Draw the terms as stacked areas in place of lines.")
+@options.figure_options
 @options.force_option
 @options.results_option
 @options.workers_option
@@ -52,6 +54,8 @@ def confront(
     assume: tuple[str, ...],
     trust: tuple[str, ...],
     out: str,
+    shaded: bool,
+    drawing: Drawing,
     force: bool,
     results: str,
     workers: int,
@@ -68,6 +72,7 @@ def confront(
     fedbounds confront examples/fedau.toml fedau/theorem-2 --workers 2 --out fedau.png
     """
     result = load(key)
+    drawing.check()
     given = options.read_constants(settings, source, bare)
     from fedbounds.empirical.comparison.compare_sweep import confront_sweep
     from fedbounds.empirical.sweep import read_sweep
@@ -82,7 +87,8 @@ def confront(
             sweep, result, form, results=results, workers=workers, device=device, progress=progress,
             interval=interval, given=given, assume=assume, trust=trust,
         )  # fmt: skip
-    written = overlay_sweep(found, sweep.name, spec=spec).save(out, force=force)
+    with drawing.style():
+        written = overlay_sweep(found, sweep.name, shaded=shaded, spec=spec).save(out, force=force)
     compared = [to_dict(setting, c) for setting, c in found.items()]
     document = {"spec": spec, "result": result.key, "form": result.form(form).name, "settings": compared}
     options.print_answer(as_json, "confront", document, lambda: describe(found), written)

@@ -14,7 +14,7 @@ from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.theory.registry import paper_names, paper_submodule, paper_submodules
 from fedbounds.cli import completion, options
-from fedbounds.cli.options import Count, OutputPath, PathArgument
+from fedbounds.cli.options import Count, Drawing, OutputPath, PathArgument
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -49,6 +49,7 @@ def figure_names(
 @click.option("--network", help="mlp, linear or a CNN (default: mlp on glyphs and digits, else the paper's).")
 @click.option("--full", is_flag=True, help="Use the paper's numbers of clients, rounds and seeds; takes days.")
 @click.option("--metric", help="The metric to draw from SPEC.toml (default: a loss or a gradient norm).")
+@options.figure_options
 @workers_option
 @options.device_option
 @options.json_option
@@ -62,6 +63,7 @@ def figure(
     network: str | None,
     full: bool,
     metric: str | None,
+    drawing: Drawing,
     workers: int,
     device: str | None,
     as_json: bool,
@@ -75,6 +77,28 @@ def figure(
     fedbounds figure glyphs --out glyphs.png                  images of a data set, class by class
     fedbounds figure examples/sweep.toml --metric gradient_norm_squared --out sweep.svg
     """
+    if name in paper_names():
+        drawing.check_several()
+    drawing.check("claims are a table; leave it out", () if name.endswith("/claims") else options.STYLE_OPTIONS)
+    with drawing.style():
+        written = _draw(name, out, force, results, dataset, data, network, full, metric, workers, device)
+    options.print_answer(as_json, "figure", {}, written=written)
+
+
+def _draw(
+    name: str,
+    out: str,
+    force: bool,
+    results: str,
+    dataset: str | None,
+    data: str | None,
+    network: str | None,
+    full: bool,
+    metric: str | None,
+    workers: int,
+    device: str | None,
+) -> list[Path]:
+    """Draw what `fedbounds figure NAME` names; returns what was written."""
     written: list[Path] = []
     if name.endswith(".toml"):
         from fedbounds.figures.charts.sweep import sweep_picture
@@ -94,7 +118,7 @@ def figure(
             figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
             raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
         written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device, force)
-    options.print_answer(as_json, "figure", {}, written=written)
+    return written
 
 
 def _atlas() -> Picture:
@@ -196,15 +220,17 @@ def _figure_path(out: str | Path, name: str, force: bool, spec: str = "", result
     show_default=True,
     help="smoke: in seconds, too small for results; to test an installation.",
 )
+@options.figure_options
 @options.device_option
 @options.json_option
-def demo(out: str, force: bool, workers: int, scale: str, device: str | None, as_json: bool) -> None:
+def demo(out: str, force: bool, workers: int, scale: str, drawing: Drawing, device: str | None, as_json: bool) -> None:
     """Compare generalized FedAvg with its baselines on images, and with its theorem, in about two minutes.
 
     Writes figures with their data, a table of claims and a summary into DIR. Works offline.
     """
+    drawing.check_several()
     module = _figures_module(DEMO_PAPER, "demonstration")
-    with progress_bar("training on images") as progress:
+    with drawing.style(), progress_bar("training on images") as progress:
         small = module.SMALL if scale == "smoke" else {}
         found = module.demonstrate(Path(out), workers=workers, progress=progress, device=device, force=force, **small)
     options.print_answer(as_json, "demo", found.to_dict(), lambda: found.text)

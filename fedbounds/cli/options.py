@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from textwrap import wrap
@@ -172,6 +174,112 @@ workers_option = click.option(
     "--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes for missing runs."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
+
+FIGURE_OPTIONS = (
+    click.option("--width", metavar="column|page|IN", help="Width: column (3.5 inches), page (7 inches), or inches."),
+    click.option("--title", metavar="TEXT", help="Title of the figure, in place of its own."),
+    click.option("--no-title", is_flag=True, help="Leave the title out."),
+    click.option("--xlabel", metavar="TEXT", help="Label of the x axis."),
+    click.option("--ylabel", metavar="TEXT", help="Label of the y axis."),
+    click.option(
+        "--label",
+        "labels",
+        multiple=True,
+        metavar="KEY=TEXT",
+        help="Text of a legend entry or a panel title; KEY is a result as it was given, or the entry (KEY==TEXT if it "
+        "contains =). May be repeated.",
+    ),
+    click.option("--font-size", type=float, metavar="PT", help="Base font size in points (default: 9.5; column: 8)."),
+    click.option("--style", metavar="SHEET", help="A matplotlib style sheet, by name or path, on top of ours."),
+    click.option("--no-annotations", is_flag=True, help="Leave out the notes inside and above the panels."),
+)
+
+
+def figure_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of figures; the command gets them as `drawing`, a `Drawing`."""
+
+    @wraps(command)
+    def collected(
+        *args: Any,
+        width: str | None,
+        title: str | None,
+        no_title: bool,
+        xlabel: str | None,
+        ylabel: str | None,
+        labels: tuple[str, ...],
+        font_size: float | None,
+        style: str | None,
+        no_annotations: bool,
+        **rest: Any,
+    ) -> Any:
+        if no_title and title is not None:
+            raise FedboundsError("--title and --no-title exclude each other; give one of them")
+        given = {
+            "width": width,
+            "title": "" if no_title else title,
+            "xlabel": xlabel,
+            "ylabel": ylabel,
+            "labels": _labels(labels) or None,
+            "font_size": font_size,
+            "style": style,
+            "annotations": False if no_annotations else None,
+        }
+        return command(*args, drawing=Drawing({n: v for n, v in given.items() if v is not None}), **rest)
+
+    for option in reversed(FIGURE_OPTIONS):
+        collected = option(collected)
+    return collected
+
+
+def _labels(texts: Iterable[str]) -> dict[str, str]:
+    """The labels of `--label KEY=TEXT`.
+
+    Example:
+        >>> _labels(["fedau/theorem-2=FedAU", "step=0.1==small"])
+        {'fedau/theorem-2': 'FedAU', 'step=0.1': 'small'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("==" if "==" in text else "=")
+        if not equals or not key.strip() or not value.strip():
+            raise FedboundsError(f"--label {text!r} is not KEY=TEXT, e.g. --label fedau/theorem-2='FedAU'")
+        if key in found:
+            raise FedboundsError(f"--label gives {key} twice; give it once")
+        found[key] = value
+    return found
+
+
+ONE_FIGURE = ("title", "xlabel", "ylabel", "labels")  # options that are about one figure
+STYLE_OPTIONS = ("width", *ONE_FIGURE, "font_size", "style", "annotations")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The options of figures that were given."""
+
+    given: Mapping[str, Any]
+
+    def style(self) -> AbstractContextManager[None]:
+        """What is drawn inside has this style; values that are not legal are an error."""
+        from fedbounds.figures.charts.figure_style import styled
+
+        return styled(**self.given)
+
+    def check(self, reason: str = "", legal: Iterable[str] = STYLE_OPTIONS) -> None:
+        """Refuse values that are not legal, and for a reason options that are not, before anything is computed."""
+        if wrong := [_OPTION.get(name, f"--{name.replace('_', '-')}") for name in self.given if name not in legal]:
+            raise FedboundsError(f"{', '.join(wrong)}: {reason}")
+        if self.given:
+            with self.style():
+                pass
+
+    def check_several(self) -> None:
+        """Refuse the options that are about one figure."""
+        legal = [name for name in STYLE_OPTIONS if name not in ONE_FIGURE]
+        self.check("this writes several figures; draw one of them, or leave it out", legal)
+
+
+_OPTION = {"labels": "--label", "annotations": "--no-annotations"}
 
 
 def constants_options(command: Callable[..., Any]) -> Callable[..., Any]:

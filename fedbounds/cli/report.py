@@ -9,7 +9,7 @@ import click
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import check_folder
 from fedbounds.cli import completion, options
-from fedbounds.cli.options import OutputPath, PathArgument
+from fedbounds.cli.options import Drawing, OutputPath, PathArgument
 
 
 @click.command("report")
@@ -31,6 +31,7 @@ from fedbounds.cli.options import OutputPath, PathArgument
 )  # fmt: skip
 @options.constants_options
 @options.assume_option
+@options.figure_options
 @options.results_option
 @options.workers_option
 @options.device_option
@@ -46,6 +47,7 @@ def report(
     source: str | None,
     bare: tuple[str, ...],
     assume: tuple[str, ...],
+    drawing: Drawing,
     results: str,
     workers: int,
     device: str | None,
@@ -67,6 +69,7 @@ def report(
     check_folder(folder)
     given = options.read_constants(settings, source, bare)
     if paper is not None:
+        drawing.check("a report on a paper shows figures that are drawn already: give it to fedbounds figure", ())
         if keys or given or assume:
             raise FedboundsError("--key, --set, --from and --assume are for runs: give SPEC.toml instead of --paper")
         from fedbounds.figures.report.papers import report_paper
@@ -81,9 +84,11 @@ def report(
             raise FedboundsError("--figures is for papers: give --paper P instead of SPEC.toml")
         from fedbounds.figures.report.runs import report_runs
 
-        written, crossed = report_runs(
-            spec, folder, keys, results=results, workers=workers, device=device, given=given, assume=assume,
-            force=force,
-        )  # fmt: skip
+        drawing.check_several()
+        with drawing.style():
+            written, crossed = report_runs(
+                spec, folder, keys, results=results, workers=workers, device=device, given=given, assume=assume,
+                force=force,
+            )  # fmt: skip
     options.print_answer(as_json, "report", {"page": str(written[0]), "crossed": crossed}, written=written)
     return 1 if crossed else 0

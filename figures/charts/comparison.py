@@ -15,8 +15,10 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.tables import tex
 from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.figures.charts.curves import compare_curves
+from fedbounds.figures.charts.figure_style import current_style, find_entry
 from fedbounds.figures.charts.picture import COLORS, ROWS, Curve, Picture, new_figure
 
+MOST_NOTES = 3  # lines above the panel
 STYLES = ("solid", "dashed", "dash dot", "densely dashed", "loosely dashed", "dash dot dot")
 MARK = "% written by fedbounds\n"
 DOCUMENT = r"""\documentclass{article}
@@ -48,15 +50,46 @@ def comparison_caption(table: BoundComparison) -> str:
 
 def comparison_picture(table: BoundComparison) -> Picture:
     """The bounds over the varying constant: dotted where a condition fails."""
-    drawn = [Curve(row.name, table.settings, row.values, valid=row.valid) for row in table.rows]
+    drawn = [
+        Curve(row.name, table.settings, row.values, valid=row.valid, legend=_entry(row, table)) for row in table.rows
+    ]
+    failures = table.failures()
+    groups: dict[str, list[str]] = {}
+    for row in (row for row in table.rows if row.label in failures):
+        groups.setdefault(failures[row.label], []).append(_name_row(row))
+    notes = [f"{', '.join(names)}: {said}" if len(names) < len(table.rows) else said for said, names in groups.items()]
     return compare_curves(
         drawn,
         x_label=f"{table.name}: {table.meaning}",
-        y_label=table.measure.label,
+        y_label=_y_label(table),
+        note="\n".join([*notes[:MOST_NOTES], *(["..."] if len(notes) > MOST_NOTES else [])]),
         title="Bounds compared",
         caption=comparison_caption(table),
         provenance={key: value for key, value in table.to_dict().items() if key not in ("settings", "bounds", "best")},
     )
+
+
+def _entry(row: BoundRow, table: BoundComparison) -> str:
+    """A bound in the legend: its name, and its own left-hand side if they differ."""
+    measure = row.measure if _differ(table) else None
+    own = "" if measure is None else f": {measure.aggregate} over {measure.over}"
+    return f"{_name_row(row)}{own}"
+
+
+def _name_row(row: BoundRow) -> str:
+    """Paper, number and form of a bound, and its mark."""
+    key, _, form = row.label.partition(" ")
+    return f"{row.source or key} {form}{f' ({row.mark})' if row.mark else ''}"
+
+
+def _differ(table: BoundComparison) -> bool:
+    return any(row.measure != table.measure for row in table.rows)
+
+
+def _y_label(table: BoundComparison) -> str:
+    """The left-hand side with its unit; what all bounds have in common, if they differ."""
+    measure = table.measure
+    return f"{measure.of} ({measure.dimension.words})" if _differ(table) else measure.label
 
 
 def save_pgf(table: BoundComparison, path: Path, *, force: bool = False) -> list[Path]:
@@ -72,25 +105,39 @@ def save_pgf(table: BoundComparison, path: Path, *, force: bool = False) -> list
 
 def _tikz(table: BoundComparison) -> str:
     """The tikzpicture: dotted where a condition fails."""
+    style, own_width = current_style(), "0.9\\linewidth"
+    entries = {row.label: _entry(row, table) for row in table.rows}
+    new = {
+        find_entry(given, entries | {text: text for text in entries.values()}): text
+        for given, text in style.labels.items()
+    }
     positive = all((row.values[np.isfinite(row.values)] > 0).all() for row in table.rows)
     axes = [
         f"xmode={'log' if (table.settings > 0).all() else 'linear'}",
         f"ymode={'log' if positive else 'linear'}",
-        f"xlabel={{{tex(f'{table.name}: {table.meaning}')}}}",
-        f"ylabel={{{tex(table.measure.label)}}}",
+        f"xlabel={{{_label(style.xlabel, f'{table.name}: {table.meaning}')}}}",
+        f"ylabel={{{_label(style.ylabel, _y_label(table))}}}",
         "ylabel style={text width=0.5\\linewidth, align=center}",
-        "width=0.9\\linewidth",
+        f"width={own_width if style.inches is None else f'{style.inches:g}in'}",
         "legend cell align=left",
         "legend style={at={(0.5,-0.2)},anchor=north,draw=none}",
     ]
+    axes += [f"title={{{_label(style.title, '')}}}"] if style.title else []
+    axes += [f"font=\\fontsize{{{style.points:g}}}{{{1.2 * style.points:.3g}}}\\selectfont"] if style.points else []
     colors = [f"\\definecolor{{bound{i}}}{{HTML}}{{{color[1:]}}}" for i, color in enumerate(COLORS)]
     lines = [*colors, r"\begin{tikzpicture}", r"\begin{axis}[", *(f"  {option}," for option in axes), "]"]
-    for i, (row, style) in enumerate(zip(table.rows, cycle(STYLES), strict=False)):
-        lines += _curve(table.settings, row, f"bound{i % len(COLORS)}", style)
+    for i, (row, dash) in enumerate(zip(table.rows, cycle(STYLES), strict=False)):
+        name = _label(new.get(entries[row.label]), entries[row.label])
+        lines += _curve(table.settings, row, name, f"bound{i % len(COLORS)}", dash)
     return "\n".join([*lines, r"\end{axis}", r"\end{tikzpicture}"])
 
 
-def _curve(settings: np.ndarray, row: BoundRow, color: str, style: str) -> list[str]:
+def _label(given: str | None, own: str) -> str:
+    """The text of a user, or our own; with a formula or a command it is LaTeX."""
+    return given if given and ("$" in given or "\\" in given) else tex(own if given is None else given)
+
+
+def _curve(settings: np.ndarray, row: BoundRow, name: str, color: str, style: str) -> list[str]:
     """A bound with its name, dotted where its conditions fail."""
     kept = np.unique(np.linspace(0, len(settings) - 1, min(ROWS, len(settings))).round().astype(int))
     x, y, valid = settings[kept], row.values[kept], row.valid[kept] & np.isfinite(row.values[kept])
@@ -103,7 +150,7 @@ def _curve(settings: np.ndarray, row: BoundRow, color: str, style: str) -> list[
         )
         lines.append(rf"\addplot[{color}, thick, {look}, unbounded coords=jump{', forget plot' * (look == 'dotted')}]")
         lines.append(f"  coordinates {{{points}}};")
-        lines += [rf"\addlegendentry{{{tex(row.name)}}}"] if look != "dotted" else []
+        lines += [rf"\addlegendentry{{{name}}}"] if look != "dotted" else []
     return lines
 
 
@@ -118,7 +165,7 @@ def matrix_picture(matrix: Matrix) -> Picture:
     relations = np.array([[RELATIONS.index(matrix.relation(i, j)) for j in places] for i in places])
     names = [_name(i, matrix) for i in places]
     symbols = ", ".join(f"{symbol}: {part}" for part, symbol in CODES.items())
-    with new_figure(6.5 + 0.42 * len(names), 0.6 + 0.48 * len(names), layout="constrained") as figure:
+    with new_figure(6.5 + 0.42 * len(names), 0.6 + 0.48 * len(names)) as figure:
         axes = figure.add_subplot()
         axes.imshow(relations, cmap=ListedColormap(SHADES), vmin=0, vmax=3, aspect="auto")
         for i in places:

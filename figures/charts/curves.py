@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from fedbounds.figures.charts.picture import COLORS, DASHES, DOTTED, Curve, Picture, new_figure
+from fedbounds.figures.charts.figure_style import StyleOptions, current_style, name_entry, styled
+from fedbounds.figures.charts.fitting import whole_ticks
+from fedbounds.figures.charts.picture import COLORS, DASHES, DOTTED, Curve, Picture, fit_columns, new_figure
 
 Scale = Literal["linear", "log"]
+NARROW = 2.3  # inches: the least width of a panel
 MOST = len(COLORS)  # curves that one pair of axes tells apart
 FAILS = "where a condition fails"
+FAILS_ALL = "a condition fails everywhere"
 Look = tuple[int, int]  # place in COLORS, place in DASHES
 Facet = tuple[str, list[tuple[Look, Curve]]]
 
@@ -77,19 +81,29 @@ def draw(axes: Any, curves: Sequence[tuple[Look, Curve]]) -> None:
         style: dict[str, Any] = {"color": COLORS[color % MOST], "marker": "o" if len(curve.x) < 3 else ""}
         valid = np.ones(len(curve.x), dtype=bool) if curve.valid is None else curve.valid
         seen = np.isfinite(curve.y)
-        if (valid & seen).any() or valid.all():
+        text = curve.legend or curve.label
+        name = name_entry(text, curve.label)
+        if curve.valid is not None and not seen.any():
+            axes.plot([], [], label=name_entry(f"{text}: no value anywhere", curve.label), linestyle="")
+        elif (valid & seen).any() or valid.all():
             kept = np.where(valid, curve.y, np.nan)
-            axes.plot(curve.x, kept, label=curve.label, linestyle=DASHES[dash % MOST], **style)
+            axes.plot(curve.x, kept, label=name, linestyle=DASHES[dash % MOST], **style)
         if (~valid & seen).any():
             near = np.concatenate([[True], valid, [True]])
             reached = ~valid | ~near[:-2] | ~near[2:]  # to the neighbors, so that the dots reach the line
-            label = "_dotted" if (valid & seen).any() else f"{curve.label}, {FAILS}"
+            label = "_dotted" if (valid & seen).any() else name_entry(f"{text}: {FAILS_ALL}", curve.label)
             axes.plot(curve.x, np.where(reached, curve.y, np.nan), linestyle=DOTTED, label=label, **style)
         if curve.low is not None and curve.high is not None:
             low = np.maximum(curve.low, curve.y / 10) if axes.get_yscale() == "log" else curve.low
             axes.fill_between(curve.x, low, curve.high, color=style["color"], alpha=0.15, linewidth=0)
     if any(line.get_label() == "_dotted" for line in axes.get_lines()):
         axes.plot([], [], color="#666666", linestyle=DOTTED, label=FAILS)
+
+
+def _draw_ticks(axes: Any, curves: Sequence[Curve]) -> None:
+    """Ticks at whole numbers if all curves have no others."""
+    if all(np.all(np.isfinite(curve.x) & (curve.x == np.round(curve.x))) for curve in curves):
+        whole_ticks(axes)
 
 
 def panels(
@@ -104,6 +118,7 @@ def panels(
     y_scales: Sequence[Scale] | None = None,
     x_scale: Scale = "linear",
     legends: bool = False,
+    **style: Unpack[StyleOptions],
 ) -> Picture:
     """Panels side by side, one group of curves each, with one legend below, that of the first; more curves than eight
     are drawn in facets, each with a legend of its own.
@@ -113,32 +128,60 @@ def panels(
         y_labels: one label per panel, with units where there are any.
         caption, alternative, provenance: as in `Picture`.
         legends: whether every panel has its own, as its curves have other names.
+        style: `width`, `xlabel`, `ylabel`, `labels`, `font_size`, `style` and `annotations`, as in "Draw a figure for a
+            paper".
+
+    Raises:
+        FedboundsError: an option of the style is not legal; the message says what is.
     """
+    with styled(**style):
+        return _panels(
+            groups, x_label, y_labels, title, caption, alternative, provenance or {}, y_scales, x_scale, legends
+        )
+
+
+def _panels(
+    groups: Mapping[str, Sequence[Curve]],
+    x_label: str,
+    y_labels: Sequence[str],
+    title: str,
+    caption: str,
+    alternative: str,
+    provenance: Mapping[str, Any],
+    y_scales: Sequence[Scale] | None,
+    x_scale: Scale,
+    legends: bool = False,
+    note: str = "",
+) -> Picture:
     count = len(groups)
     split = [facets(curves) for curves in groups.values()]
     many = max(len(of) for of in split) > 1
     columns = min(3, len(split[0])) if count == 1 else count
+    columns = columns if many and count > 1 else fit_columns(columns, NARROW)
     cells = split[0] if count == 1 else [of[k] if k < len(of) else None
                                          for k in range(max(map(len, split))) for of in split]  # fmt: skip
     names = [""] * len(cells) if count == 1 else [*groups] * (len(cells) // count)
-    width, height = max(4.8, 3.6 * columns if columns < 3 else 3.1 * columns), 3.9
+    rows = -(-len(cells) // columns)
+    width, height = max(4.8, 3.6 * columns if columns < 3 else 3.1 * columns), 3.9 * rows
     with new_figure(width, height, title) as figure:
-        rows = -(-len(cells) // columns)
         grid = figure.subplots(rows, columns, squeeze=False, sharex=many, sharey="col" if many and count > 1 else many)
         for i, panel in enumerate(grid.ravel()):
             if i >= len(cells) or (cell := cells[i]) is None:
                 panel.set_visible(False)
                 continue
-            group = i % columns if count > 1 else 0
+            group = i % count
             panel.set_xscale(x_scale)
             if y_scales is not None:
                 panel.set_yscale(y_scales[group])
             draw(panel, cell[1])
+            _draw_ticks(panel, [curve for _, curve in cell[1]])
             panel.set(title=", ".join(filter(None, (names[i], cell[0]))), xlabel=x_label)
             if not many or count > 1 or i % columns == 0:
                 panel.set_ylabel(y_labels[group])
             if many or legends:
                 panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), fontsize=7.5)
+        if note and not many and current_style().annotations:
+            grid[0][0].set_title(note, fontsize=8, fontweight="normal")
         if many or legends:
             longest = max(len(cell[1]) for cell in cells if cell is not None)
             figure.set_figheight(rows * (3.2 + 0.17 * longest))
@@ -166,17 +209,19 @@ def compare_curves(
     provenance: Mapping[str, Any] | None = None,
     x_scale: Scale = "log",
     y_scale: Scale = "log",
+    note: str = "",
 ) -> Picture:
-    """Bounds against each other over one varying constant, dotted where a condition fails."""
+    """Bounds against each other over one varying constant, dotted where a condition fails; the note is above them."""
     dotted = any(c.valid is not None and not c.valid.all() for c in curves)
-    return panels(
+    return _panels(
         {"": curves},
-        x_label=x_label,
-        y_labels=[y_label],
-        title=title,
-        caption=f"{caption} Dotted where a condition fails.".strip() if dotted else caption,
-        alternative=f"{len(curves)} bounds against {x_label}: {', '.join(c.label for c in curves)}.",
-        provenance=provenance,
-        y_scales=[y_scale],
-        x_scale=x_scale,
+        x_label,
+        [y_label],
+        title,
+        f"{caption} Dotted where a condition fails.".strip() if dotted else caption,
+        f"{len(curves)} bounds against {x_label}: {', '.join(c.label for c in curves)}.",
+        provenance or {},
+        [y_scale],
+        x_scale,
+        note=note,
     )

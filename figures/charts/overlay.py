@@ -5,45 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import SOFT
+from fedbounds.figures.charts.figure_style import StyleOptions, current_style, name_entry, styled
+from fedbounds.figures.charts.fitting import whole_ticks
 from fedbounds.figures.charts.picture import (
     BOUND,
     COLORS,
     CROSSED,
     DASHES,
     DOTTED,
+    MARKERS,
+    MEASURED,
     Curve,
     Picture,
+    annotate,
     as_text,
+    fit_columns,
     new_figure,
     shared_legend,
 )
-from fedbounds.figures.charts.theory import HATCHES, axis_label, describe_conditions, horizon_label, looks
+from fedbounds.figures.charts.theory import HATCHES, TERM_COLORS, axis_label, describe_conditions, horizon_label, looks
 
 if TYPE_CHECKING:
     from fedbounds.empirical.comparison.compare_run import RunComparison
     from fedbounds.empirical.comparison.compare_sweep import SweepSetting
 
 VISIBLE = 0.004  # of the height: a band of about one pixel
+FLAT = 1e-9  # the relative change of a term that is constant in T
+MARKED = 7  # markers of a line
 MOST_PANELS = 24  # of one picture
-LINE = 0.05  # of the height: a line of words
 TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
 
 
-def overlay(comparison: RunComparison, title: str = "") -> Picture:
-    r"""The measured left-hand side under the bound, over the number of rounds T, on logarithmic axes.
+def overlay(
+    comparison: RunComparison, title: str = "", *, shaded: bool = False, **style: Unpack[StyleOptions]
+) -> Picture:
+    r"""The measured left-hand side and the bound with a line for each term, over the number of rounds T.
 
-    Shaded below the bound: its terms, stacked, the smallest (at the largest T) lowest. Where more was measured than
-    promised the measured curve is red; where a condition fails the bound is dotted.
+    The measured curve is thick; red where it is above the bound. The bound is black; dotted where a condition fails.
+    Terms are thin; dashed if they are constant in T.
 
     Args:
         comparison: from `fedbounds.empirical.comparison.compare_run.confront`.
-        title: above the picture (the result and form by default).
+        title: above the figure (the result and form by default).
+        shaded: stacked areas in place of lines for the terms, the smallest (at the largest T) lowest.
+        style: `width`, `xlabel`, `ylabel`, `labels`, `font_size`, `style` and `annotations`, as in "Draw a figure for a
+            paper".
+
+    Raises:
+        FedboundsError: an option of the style is not legal; the message says what is.
 
     Example:
         >>> import numpy as np
@@ -59,14 +74,13 @@ def overlay(comparison: RunComparison, title: str = "") -> Picture:
     """
     c = comparison
     T, floor = c.rounds.astype(float), _floor(c)
-    with new_figure(6.6, 4.6) as figure:
+    with styled(**style), new_figure(6.6, 4.6, title or f"{c.result.source} [{c.form.name}]") as figure:
         axes = figure.subplots()
-        thin = _draw_all(axes, c, floor)
-        axes.text(0.98, 0.97, _verdict(c), transform=axes.transAxes, fontsize=8, va="top", ha="right")
-        _make_room(axes, c, _verdict(c))
+        thin = _draw_all(axes, c, floor, shaded)
+        if current_style().annotations:
+            axes.set_title("; ".join(_verdict(c)), fontsize=8, fontweight="normal")
         axes.set(xlabel=horizon_label(c.measure, c.symbol), ylabel=axis_label(c.measure))
-        axes.set_title(title or f"{c.result.source} [{c.form.name}]")
-        figure.legend(loc="outside lower center", ncols=3)
+        shared_legend(figure, [axes], 3)
     crossing, hidden = _crossing(c), f"Too small to see: {', '.join(thin)}. " if thin else ""
     return Picture(
         figure,
@@ -84,20 +98,22 @@ def overlay(comparison: RunComparison, title: str = "") -> Picture:
     )
 
 
-def overlay_settings(comparisons: Mapping[str, RunComparison], *, title: str, caption: str = "") -> Picture:
+def overlay_settings(
+    comparisons: Mapping[str, RunComparison], *, title: str, caption: str = "", shaded: bool = False
+) -> Picture:
     """Several runs (at most 24) under one form of a result, in panels that share their axes, each as in `overlay`."""
     if len(comparisons) > MOST_PANELS:
         raise FedboundsError(f"a picture holds {MOST_PANELS} runs at most, these are {len(comparisons)}")
     everything = list(comparisons.values())
-    first, columns = everything[0], min(3, len(everything))
+    first, columns = everything[0], fit_columns(min(3, len(everything)), 2.2)
     rows, floor = -(-len(everything) // columns), min(_floor(c) for c in everything)
     with new_figure(max(4.8, 3.2 * columns), 1.3 + 2.7 * rows, title) as figure:
         grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
         for axes in grid.ravel()[len(everything) :]:
             axes.set_visible(False)
         for (label, c), axes in zip(comparisons.items(), grid.ravel(), strict=False):
-            _draw_all(axes, c, floor)
-            axes.text(0.97, 0.97, _verdict(c), transform=axes.transAxes, fontsize=6.5, va="top", ha="right")
+            _draw_all(axes, c, floor, shaded, f"bound ({label})")
+            annotate(axes, "\n".join(fill(line, 36) for line in _verdict(c)), 6.5)
             axes.set_title(fill(label, 44), fontsize=8.5)
             axes.tick_params(labelbottom=True)
             axes.set_xlabel(horizon_label(c.measure, c.symbol))
@@ -128,15 +144,18 @@ def overlay_settings(comparisons: Mapping[str, RunComparison], *, title: str, ca
     )
 
 
-def overlay_sweep(found: Mapping[SweepSetting, RunComparison], name: str, **provenance: object) -> Picture:
+def overlay_sweep(
+    found: Mapping[SweepSetting, RunComparison], name: str, *, shaded: bool = False, **provenance: object
+) -> Picture:
     """The runs of a sweep under one form: one setting with its terms, several in panels; run keys in the manifest."""
     first = next(iter(found.values()))
     where = first.result.source
     title = f"{as_text(name)} under {where.paper}, {where.number} [{first.form.name}]"
     if len(found) == 1:
-        drawn = overlay(first, title)
+        drawn = overlay(first, title, shaded=shaded)
     else:
-        drawn = overlay_settings({as_text(setting.label): c for setting, c in found.items()}, title=title)
+        panels = {as_text(setting.label): c for setting, c in found.items()}
+        drawn = overlay_settings(panels, title=title, shaded=shaded)
     runs = {setting.label: {"keys": [r.key for r in setting.runs], "seeds": setting.seeds} for setting in found}
     return replace(drawn, provenance={**drawn.provenance, **provenance, "runs": runs})
 
@@ -163,13 +182,14 @@ def overlays(
             for c in forms:
                 if c.form.name == shaded:
                     order = order or _sort_terms(c)
-                    _draw_terms(axes, c, floor, order)
+                    _shade_terms(axes, c, floor, order)
             for c in forms:
                 k = names.index(c.form.name)
                 _draw_bound(axes, c, f"bound [{c.form.name}]", COLORS[(1 + k) % len(COLORS)] if k else BOUND, k)
             _draw_measured(axes, forms[0], floor)
+            whole_ticks(axes)
             words = "measured / bound at most\n" + "\n".join(f"{_ratio(c)} [{c.form.name}]" for c in forms)
-            axes.text(0.97, 0.97, words, transform=axes.transAxes, fontsize=7, va="top", ha="right")
+            annotate(axes, words, 7)
             axes.set_title(f"{row}, {panel}" if row else panel, fontsize=9)
         for panel, axes in zip(columns, grid[0], strict=True):
             highest = max(float(c.bound.max()) for group in rows.values() for c in group[panel])
@@ -178,12 +198,7 @@ def overlays(
             axes.set_xlabel(horizon_label(c.measure, c.symbol))
         for axes in grid[:, 0]:
             axes.set_ylabel(axis_label(everything[0].measure), fontsize=8)
-        handles: dict[str, Any] = {}
-        for axes in grid.ravel():
-            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        across = max(1, min(4, int(figure.get_figwidth() // (0.065 * max(map(len, handles)) + 0.6))))
-        figure.set_figheight(figure.get_figheight() + 0.2 * max(0, -(-len(handles) // across) - 2))
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=across)
+        shared_legend(figure, grid.ravel(), 4)
     said = [
         f"{', '.join(filter(None, place))} [{c.form.name}]: {_leads(c)}{_crossing(c)} "
         f"{describe_conditions(c.evaluation)}"
@@ -224,28 +239,50 @@ def _floor(c: RunComparison) -> float:
     return max(min(float(c.measured[c.measured > 0].min(initial=np.inf)), float(c.bound.min())) / 3, 1e-300)
 
 
-def _draw_all(axes: Any, c: RunComparison, floor: float) -> list[str]:
-    """Draw terms, bound and measured curve; return the terms that are too small to see."""
+def _draw_all(axes: Any, c: RunComparison, floor: float, shaded: bool, own: str = "bound") -> list[str]:
+    """Draw bound, terms and measured curve; return the terms that are too small to see.
+
+    `own` is the name of a bound that the legend says is not drawn.
+    """
     T = c.rounds.astype(float)
     axes.set_yscale("log")
     if T[-1] > 30 * T[0]:
         axes.set_xscale("log")
-    thin = _draw_terms(axes, c, floor, _sort_terms(c))
-    _draw_bound(axes, c, "bound")
+    order = _sort_terms(c)
+    _draw_bound(axes, c, "bound", own=own)
+    thin = _shade_terms(axes, c, floor, order) if shaded else _draw_terms(axes, c, floor, order[::-1])
     _draw_measured(axes, c, floor)
     axes.set_ylim(bottom=floor)
+    whole_ticks(axes)
     return thin
 
 
-def _make_room(axes: Any, c: RunComparison, words: str) -> None:
-    """Raise the top of the y axis if the bound would run through words in the upper right corner."""
-    finite = np.isfinite(c.bound)
-    places = (axes.transData - axes.transAxes).transform(np.column_stack([c.rounds, c.bound])[finite])
-    highest = float(places[places[:, 0] > 0.5, 1].max(initial=0.0))
-    free = 0.95 - LINE * len(words.splitlines())
-    if highest > free:
-        bottom, top = axes.get_ylim()
-        axes.set_ylim(bottom, bottom * (top / bottom) ** (highest / free))
+def _draw_terms(axes: Any, c: RunComparison, floor: float, order: Sequence[str]) -> list[str]:
+    """Draw a line for each term, dashed if it is constant; return those that are below the axis everywhere."""
+    T, look = c.rounds.astype(float), looks(c.terms)
+    shown = [name for name in order if ((c.terms[name] > floor) & np.isfinite(c.terms[name])).any()]
+    for name in shown:
+        y, place = c.terms[name], look[name]
+        finite = y[np.isfinite(y)]
+        constant = finite.size > 1 and np.ptp(finite) <= FLAT * finite.max()
+        axes.plot(T, y, color=TERM_COLORS[place], label=name, linewidth=1, drawstyle=_drawstyle(T, y),
+                  linestyle=DASHES[1] if constant else "-", marker=MARKERS[place], markersize=3.5,
+                  markevery=_marked(axes, T, place / len(MARKERS)))  # fmt: skip
+    return [name for name in c.terms if name not in shown]
+
+
+def _marked(axes: Any, T: np.ndarray, offset: float) -> list[int]:
+    """The points with a marker, evenly spaced along the axis; offset is in spaces."""
+    space = np.geomspace if axes.get_xscale() == "log" else np.linspace
+    places = space(T[0], T[-1], 100 * MARKED)[int(100 * offset) :: 100]
+    return sorted({*np.searchsorted(T, places).clip(max=len(T) - 1).tolist()})
+
+
+def _drawstyle(T: np.ndarray, y: np.ndarray) -> str:
+    """Steps for a curve over every T that is constant between jumps; else a line."""
+    level = np.diff(y) == 0
+    every = len(T) > 2 and (np.diff(T) == 1).all()
+    return "steps-post" if every and level.any() and not level.all() else "default"
 
 
 def _sort_terms(c: RunComparison) -> list[str]:
@@ -253,8 +290,8 @@ def _sort_terms(c: RunComparison) -> list[str]:
     return sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
 
 
-def _draw_terms(axes: Any, c: RunComparison, floor: float, order: Sequence[str]) -> list[str]:
-    """Draw the terms, stacked in this order, the first lowest; return those that are too small to see."""
+def _shade_terms(axes: Any, c: RunComparison, floor: float, order: Sequence[str]) -> list[str]:
+    """Shade the terms, stacked in this order, the first lowest; return those that are too small to see."""
     T = c.rounds.astype(float)
     order = [name for name in order if (c.terms[name] > 0).any()]
     below = np.full_like(T, floor)
@@ -266,7 +303,7 @@ def _draw_terms(axes: Any, c: RunComparison, floor: float, order: Sequence[str])
             high = float(np.nanmax(np.append(np.log(above / below), 0.0)))
         seen = high > VISIBLE * float(np.log(top / floor))
         thin += [] if seen else [name]
-        axes.fill_between(T, below, above, color=COLORS[look[name]], alpha=0.28, linewidth=0,
+        axes.fill_between(T, below, above, color=TERM_COLORS[look[name]], alpha=0.28, linewidth=0,
                           hatch=HATCHES[look[name]], label=name if seen else "_")  # fmt: skip
         below = above
     return thin
@@ -281,10 +318,10 @@ def _measured_curve(c: RunComparison, label: str, some: Any) -> Curve:
     return Curve(label, T, y, y - error, y + error)
 
 
-def _verdict(c: RunComparison) -> str:
+def _verdict(c: RunComparison) -> list[str]:
     """The ratio at the largest T and whether the bound is a guarantee, in short."""
     if not np.isfinite(c.bound[-1]):
-        return f"no bound at {c.symbol} = {int(c.rounds[-1])}:\na condition fails"
+        return [f"no bound at {c.symbol} = {int(c.rounds[-1])}: a condition fails"]
     lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at {c.symbol} = {int(c.rounds[-1])}"]
     used = {name: constant for name, constant in c.constants.items() if name not in c.evaluation.unused}
     soft = [
@@ -295,10 +332,10 @@ def _verdict(c: RunComparison) -> str:
     if c.guarantee:
         lines.append("a guarantee")
     elif soft:
-        lines.append(fill(f"no guarantee: {'; '.join(soft)}", 36))
+        lines.append(f"no guarantee: {'; '.join(soft)}")
     else:
         lines.append("no guarantee")
-    return "\n".join(lines)
+    return lines
 
 
 def _provenance(c: RunComparison) -> dict[str, Any]:
@@ -328,26 +365,35 @@ def _notes(c: RunComparison) -> str:
 def _draw_measured(axes: Any, c: RunComparison, floor: float) -> None:
     """The measured curve with a band of two standard errors, red where it crosses the bound."""
     T = c.rounds.astype(float)
-    dot = "o" if len(T) == 1 else ""
-    label = f"measured ({c.label})"
-    axes.plot(T, c.measured, color=COLORS[0], linestyle="--", linewidth=2, label=label, marker=dot)
+    label = name_entry(f"measured ({c.label})", "measured")
+    drawstyle = _drawstyle(T, c.measured)
+    axes.plot(T, c.measured, color=MEASURED, linewidth=2.8, label=label, marker="o", markersize=6.5,
+              markeredgecolor="white", markevery=_marked(axes, T, 0.5), drawstyle=drawstyle)  # fmt: skip
     if c.standard_error is not None:
         low, high = c.measured - 2 * c.standard_error, c.measured + 2 * c.standard_error
-        axes.fill_between(T, np.maximum(low, floor), high, color=COLORS[0], alpha=0.2, linewidth=0)
+        step = "post" if drawstyle == "steps-post" else None
+        axes.fill_between(T, np.maximum(low, floor), high, color=MEASURED, alpha=0.2, linewidth=0, step=step)
     crossed = c.measured > c.bound
     if crossed.any():
         axes.plot(T, np.where(crossed, c.measured, np.nan), color=CROSSED, linewidth=3, label="crossed", marker="x")
 
 
-def _draw_bound(axes: Any, c: RunComparison, label: str, color: str = BOUND, dash: int = 0) -> None:
-    """The bound, dotted where a condition fails."""
-    T = c.rounds.astype(float)
-    dot = "o" if len(T) == 1 else ""
-    if c.valid.any():
-        axes.plot(T, np.where(c.valid, c.bound, np.nan), color=color, label=label, marker=dot, linestyle=DASHES[dash])
-    if (np.isfinite(c.bound) & ~c.valid).any():
-        words = "a condition fails" if c.valid.any() else f"{label}, a condition fails"
-        axes.plot(T, np.where(c.valid, np.nan, c.bound), color=color, linestyle=DOTTED, label=words, marker=dot)
+def _draw_bound(axes: Any, c: RunComparison, label: str, color: str = BOUND, dash: int = 0, own: str = "") -> None:
+    """The bound, dotted where a condition fails; the legend says if there is no value or no valid one."""
+    T, finite = c.rounds.astype(float), np.isfinite(c.bound)
+    keys = (label, c.result.key, f"{c.result.key} [{c.form.name}]")
+    look: dict[str, Any] = {"color": color, "marker": "o" if len(T) == 1 else "", "linewidth": 2}
+    look["drawstyle"] = _drawstyle(T, c.bound)
+    if not finite.any():
+        axes.plot([], [], linestyle="", label=name_entry(f"{own or label}: no value at any {c.symbol}", *keys))
+    if (finite & c.valid).any():
+        drawn = np.where(c.valid, c.bound, np.nan)
+        axes.plot(T, drawn, label=name_entry(label, *keys), linestyle=DASHES[dash], **look)
+    if (finite & ~c.valid).any():
+        words = "a condition fails"
+        if not (finite & c.valid).any():
+            words = name_entry(f"{own or label}: a condition fails at every {c.symbol}", *keys)
+        axes.plot(T, np.where(c.valid, np.nan, c.bound), linestyle=DOTTED, label=words, **look)
 
 
 def _leads(c: RunComparison) -> str:

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from textwrap import fill
 from typing import Any
+from weakref import WeakKeyDictionary
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -26,8 +25,10 @@ from fedbounds.bounds._version import __version__
 from fedbounds.bounds.display.plain_text import as_cell
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, read_checksums, write_outputs
+from fedbounds.figures.charts.figure_style import FigureStyle, collect_keys, current_style, use_style
+from fedbounds.figures.charts.figure_style import styled as styled
+from fedbounds.figures.charts.fitting import finish_figure
 
-STYLE = Path(__file__).with_name("fedbounds.mplstyle")
 ROWS = 300  # of data kept per curve
 FORMATS = (".png", ".pdf", ".svg")
 # Okabe and Ito's colors, told apart by color-blind readers; in grayscale the line styles tell them apart.
@@ -37,6 +38,8 @@ DOTTED = ":"  # where a condition fails, and nothing else
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 BOUND = "#000000"
 CROSSED = "#d00000"
+MEASURED = "#882255"  # as dark as no other color of a curve, and no color of a term
+_STYLES: WeakKeyDictionary[Figure, FigureStyle] = WeakKeyDictionary()  # in which figures are drawn
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of characters that no figure can show
 
 
@@ -71,19 +74,24 @@ def figure_outputs(path: str | Path) -> tuple[Output, ...]:
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """Our style sheet for what is drawn inside; the caller's rcParams are untouched afterwards."""
-    with mpl.rc_context(fname=str(STYLE)):
-        yield
-
-
-@contextmanager
-def new_figure(width: float, height: float, title: str = "", layout: Any = None) -> Iterator[Figure]:
-    """A figure in our style, which gets its title when all is drawn."""
-    with styled():
+def new_figure(width: float, height: float, title: str = "", layout: Any = "constrained") -> Iterator[Figure]:
+    """A figure in the current style; when all is drawn it gets its title, its width and a legend that fits."""
+    with use_style(style := current_style()), collect_keys() as keys:
         yield (figure := Figure(figsize=(width, height), layout=layout))
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+        _STYLES[figure] = style
+        finish_figure(figure, style, title, keys)
+
+
+def annotate(axes: Axes, words: str, size: float) -> None:
+    """Words in the upper right corner, unless the style is without annotations."""
+    if current_style().annotations:
+        axes.text(0.97, 0.97, words, transform=axes.transAxes, fontsize=size, va="top", ha="right")
+
+
+def fit_columns(columns: int, inches: float) -> int:
+    """As many of the columns of panels as the width of the style has room for, at so many inches each."""
+    width = current_style().inches
+    return columns if width is None else max(1, min(columns, int(width / inches)))
 
 
 def shared_legend(figure: Figure, panels: Iterable[Axes], columns: int) -> None:
@@ -94,22 +102,10 @@ def shared_legend(figure: Figure, panels: Iterable[Axes], columns: int) -> None:
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
 
 
-def fit_labels(figure: Figure) -> None:
-    """Break the labels of y axes so that none is longer than its panel is high."""
-    figure.draw_without_rendering()
-    for axes in figure.axes:
-        label = axes.yaxis.label
-        high, long = axes.get_window_extent().height, label.get_window_extent().height
-        if label.get_text() and long > high:
-            lines = label.get_text().splitlines()
-            most = int(max(map(len, lines)) * high / long)  # symbols that fit
-            label.set_text("\n".join(fill(line, max(most, 8), break_long_words=False) for line in lines))
-
-
 @dataclass(frozen=True)
 class Curve:
     """One line of a figure: label, x and y, a band where there is one, and, of a bound, whether its conditions hold
-    there; shapes all (points,)."""
+    there; shapes all (points,). `legend` is its text in the legend, if that is not the label."""
 
     label: str
     x: np.ndarray
@@ -117,6 +113,7 @@ class Curve:
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     valid: np.ndarray | None = None
+    legend: str = field(default="", kw_only=True)
 
     def since(self, start: float) -> Curve:
         """The part of the curve from `start` on."""
@@ -131,7 +128,7 @@ class Curve:
 
     def _select(self, points: np.ndarray) -> Curve:
         band = (None if a is None else np.asarray(a)[points] for a in (self.low, self.high, self.valid))
-        return Curve(self.label, np.asarray(self.x)[points], np.asarray(self.y)[points], *band)
+        return Curve(self.label, np.asarray(self.x)[points], np.asarray(self.y)[points], *band, legend=self.legend)
 
 
 @dataclass(frozen=True)
@@ -193,8 +190,7 @@ class Picture:
     def _render(self, ending: str) -> bytes:
         image = io.BytesIO()
         stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        with styled():
-            fit_labels(self.figure)
+        with use_style(_STYLES.get(self.figure, FigureStyle())):
             self.figure.savefig(image, format=ending, metadata=stamp.get(ending))
         return image.getvalue()
 

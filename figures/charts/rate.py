@@ -30,10 +30,11 @@ from fedbounds.figures.charts.picture import (
     MARKERS,
     Curve,
     Picture,
+    annotate,
     new_figure,
     shared_legend,
 )
-from fedbounds.figures.charts.theory import axis_label, describe_conditions, horizon_label, looks
+from fedbounds.figures.charts.theory import TERM_COLORS, axis_label, describe_conditions, horizon_label, looks
 
 REACH = 3  # how far beyond the last change or run the bound is drawn
 POINTS = 24  # of a bound, which is nearly straight on these axes
@@ -165,9 +166,9 @@ def _panel(above: Any, below: Any, name: str, one: Rate, terms: bool) -> list[Cu
         look = looks(c.terms)
         for term, values in evaluated.terms.items():
             if (np.broadcast_to(values, everywhere.shape) > bound / 1000).any():
-                above.plot(everywhere, np.broadcast_to(values, everywhere.shape), color=COLORS[look[term]], linewidth=1,
-                           alpha=0.8, linestyle=DASHES[1 + look[term] % 7], label=f"term: {term}")  # fmt: skip
                 data.append(Curve(f"{name}: term {term}", everywhere, np.broadcast_to(values, everywhere.shape)))
+                above.plot(everywhere, data[-1].y, color=TERM_COLORS[look[term]], linewidth=1,
+                           alpha=0.8, linestyle=DASHES[1 + look[term] % 7], label=f"term: {term}")  # fmt: skip
     for shown, style, label in ((valid, "-", "bound"), (~valid, DOTTED, "bound, a condition fails")):
         if shown.any():
             above.plot(everywhere, np.where(shown, bound, np.nan), color=BOUND, linestyle=style, label=label)
@@ -189,7 +190,7 @@ def _panel(above: Any, below: Any, name: str, one: Rate, terms: bool) -> list[Cu
     lowest = min(float(c.measured.min()), float(guide.min()))
     above.set_ylim(lowest / 3, 60 * float(np.max(bound[np.isfinite(bound)])))
     words = f"measured {one.measured}\nbound {one.promised:.3f}\npredicted {fraction(one.predicted)}"
-    above.text(0.97, 0.97, words, transform=above.transAxes, fontsize=7.5, va="top", ha="right")
+    annotate(above, words, 7.5)
     middle = np.sqrt(T[1:] * T[:-1])
     local = np.diff(np.log(c.measured)) / np.diff(np.log(T))
     of_bound = one.doubling(everywhere)

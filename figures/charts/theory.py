@@ -17,15 +17,17 @@ from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Result
 from fedbounds.bounds.theory.symbols import Notation
 from fedbounds.figures.charts.curves import draw
-from fedbounds.figures.charts.picture import COLORS, Curve, Picture, new_figure
+from fedbounds.figures.charts.picture import BOUND, COLORS, Curve, Picture, new_figure
 
 TIE = 1e-9  # terms this close are equal (a prescribed step size often balances two of them); the first is shown
-BLACK = COLORS.index("#000000")
+BLACK = COLORS.index(BOUND)
+TERM_COLORS = tuple("#767676" if color == BOUND else color for color in COLORS)  # black is the bound's
 
 
 def axis_label(measure: Measure) -> str:
-    """The measure and its unit, on two lines."""
-    return f"{measure.of}\n({measure.dimension.words})"
+    """The left-hand side that is drawn and its unit, on two lines."""
+    words = measure.label.removesuffix(f" ({measure.dimension.words})")
+    return f"{words}\n({measure.dimension.words})"
 
 
 def horizon_label(measure: Measure, symbol: str = "T") -> str:
@@ -48,11 +50,12 @@ def _bars(evaluation: Evaluation) -> Picture:
     names = sorted(evaluation.terms, key=lambda name: -float(evaluation.terms[name]))
     values = np.array([float(evaluation.terms[name]) for name in names])
     total, look = float(evaluation.value), looks(evaluation.terms)
-    with new_figure(6.4, 1.2 + 0.36 * len(names)) as figure:
+    title = f"{evaluation.result.key} [{evaluation.form.name}] = {total:.4g}"
+    with new_figure(6.4, 1.2 + 0.36 * len(names), title) as figure:
         axes = figure.subplots()
         for i, (name, v) in enumerate(zip(names, values, strict=True)):
             share = float(evaluation.shares[name])
-            axes.barh(i, v if np.isfinite(v) else 0.0, color=COLORS[look[name]])
+            axes.barh(i, v if np.isfinite(v) else 0.0, color=TERM_COLORS[look[name]])
             words = f" {v:.3g} ({share:.0%})" if np.isfinite(share) else f" {v:.3g}"
             axes.annotate(words, (v if np.isfinite(v) else 0.0, i), va="center", fontsize=8)
         axes.set_yticks(range(len(names)), names)
@@ -60,7 +63,6 @@ def _bars(evaluation: Evaluation) -> Picture:
         axes.grid(axis="y", visible=False)
         axes.set_xlabel(f"contribution to the bound ({measure.dimension.words})")
         axes.margins(x=0.22)
-        axes.set_title(f"{evaluation.result.key} [{evaluation.form.name}] = {total:.4g}")
     return Picture(
         figure,
         f"Terms of {evaluation.result.source} [{evaluation.form.name}]. {describe_conditions(evaluation)}",
@@ -86,17 +88,16 @@ def _over_one_constant(evaluation: Evaluation) -> Picture:
     terms = {name: np.broadcast_to(term, settings)[order] for name, term in evaluation.terms.items()}
     shares = {name: np.broadcast_to(share, settings)[order] for name, share in evaluation.shares.items()}
     look, ratio = looks(terms), float(x[-1] / x[0]) if x[0] > 0 else 0.0
-    with new_figure(6.4, 5.2) as figure:
+    with new_figure(6.4, 5.2, f"{evaluation.result.key} [{evaluation.form.name}]") as figure:
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
         above.set_yscale("log" if (value[np.isfinite(value)] > 0).all() else "linear")
         above.set_xscale("log" if ratio > 30 else "linear")
         draw(above, [((BLACK, 0), Curve("bound", x, value, valid=valid))])
         above.set_ylabel(axis_label(evaluation.form.measure or evaluation.result.measure), fontsize=8.5)
-        above.set_title(f"{evaluation.result.key} [{evaluation.form.name}]")
         base = np.zeros(settings)
         for name, share in shares.items():
             seen = float(np.nanmax(share, initial=0.0)) > 0.004
-            below.fill_between(x, base, base + share, color=COLORS[look[name]], hatch=HATCHES[look[name]],
+            below.fill_between(x, base, base + share, color=TERM_COLORS[look[name]], hatch=HATCHES[look[name]],
                                alpha=0.45, linewidth=0, label=name if seen else "_")  # fmt: skip
             base = base + share
         below.set_ylim(0, 1)
@@ -151,10 +152,11 @@ def regime_map(
     winner = np.argmax(stack >= (1 - TIE) * stack.max(axis=0), axis=0)
     valid = np.broadcast_to(evaluation.valid, shape)
     present = [i for i in range(len(names)) if (winner == i).any()]
-    with new_figure(6.4, 4.4) as figure:
+    title = f"Dominant term of {result.key} [{evaluation.form.name}]"
+    with new_figure(6.4, 4.4, title) as figure:
         axes = figure.subplots()
         axes.grid(visible=False)
-        colors = ListedColormap([COLORS[look[name]] for name in names])
+        colors = ListedColormap([TERM_COLORS[look[name]] for name in names])
         axes.pcolormesh(x_values, y_values, winner, cmap=colors, vmin=-0.5, vmax=len(names) - 0.5, alpha=0.55)
         for i in present:
             axes.contourf(
@@ -180,11 +182,10 @@ def regime_map(
         meaning = result.notation
         axes.set(xlabel=f"{x_name}: {_meaning(meaning, x_name)}", ylabel=f"{y_name}: {_meaning(meaning, y_name)}")
         handles = [
-            Patch(facecolor=COLORS[look[names[i]]], alpha=0.55, hatch=HATCHES[look[names[i]]], label=names[i])
+            Patch(facecolor=TERM_COLORS[look[names[i]]], alpha=0.55, hatch=HATCHES[look[names[i]]], label=names[i])
             for i in present
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
-        axes.set_title(f"Dominant term of {result.key} [{evaluation.form.name}]")
     curves = [Curve(f"{x_name} = {v:.6g}: dominant term's index", np.asarray(y_values), winner[:, j] * 1.0)
               for j, v in enumerate(x_values)]  # fmt: skip
     return Picture(

@@ -61,12 +61,15 @@ def test_the_axis_names_the_left_hand_side_and_its_unit_and_the_caption_the_cons
     assert "sigma = 1 (given)" in shown.caption and "Dotted where a condition fails." in shown.caption
 
 
-def test_a_bound_that_is_nowhere_finite_is_not_in_the_legend():
+def test_the_legend_says_that_a_bound_is_nowhere_finite():
     short = dict(KNOWN, T=3)
     table = compare([(THEOREM, "explicit")], ("sigma", [1, 2]), {k: v for k, v in short.items() if k not in
                     ("sigma", "eta")}, optimize=("gamma", "eta"), within={"eta": (1, 100)})  # fmt: skip
     shown = comparison_picture(table)
-    assert not any("explicit" in text for text in legend(shown.figure)) and "No value anywhere" in shown.caption
+    assert legend(shown.figure) == ["Wang & Ji 2022, Theorem 3.1 [explicit]: no value anywhere"]
+    assert "No value anywhere" in shown.caption
+    assert shown.figure.axes[0].get_title(loc="left") == "P <= T/2 violated at sigma = 1 to 2"
+    assert describe(table).splitlines()[-1] == f"{THEOREM.key} [explicit]: P <= T/2 violated at sigma = 1 to 2"
 
 
 @pytest.mark.parametrize(
