@@ -34,7 +34,7 @@ class Evaluation(Shown):
 
     Attributes:
         view: the form, as evaluation sees it.
-        value: the bound, shape of the broadcast settings.
+        value: the bound, shape of the broadcast settings; a float for one.
         terms: name to value, in the form's order; they sum to `value`.
         conditions: each with both sides.
         valid: whether all conditions hold, and there is a value: numbers that overflow leave none (nan).
@@ -127,8 +127,14 @@ class Evaluation(Shown):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for each setting: the bound, whether it is valid there, every term, and the largest."""
+        """One row for each setting: the bound, whether it is valid there, every term, the largest, and the constants.
+
+        A constant of every client, such as participation rates, has no column.
+        """
         columns = {"value": self.value, "valid": self.valid, **self.terms, "dominant": self.dominant}
+        vectors = {q.name for q in self.result.notation.values() if q.shape}
+        numbers = {name: c.value for name, c in self.constants.items() if name not in vectors}
+        columns |= {name: value for name, value in (numbers | dict(self.prescribed)).items() if name not in columns}
         arrays = np.broadcast_arrays(*(np.asarray(column) for column in columns.values()))
         rows = list(zip(*(array.ravel().tolist() for array in arrays), strict=True))
         return Table("", tuple(columns), rows).to_dataframe()
@@ -312,8 +318,8 @@ def evaluate_form(
     why_not = (*((f"no run has these constants: {too_many}",) if too_many else ()), *impossible, *why_not)
     evaluation = Evaluation(
         view=chosen,
-        value=total,
-        terms=dict(zip(chosen.terms, terms, strict=True)),
+        value=total[()],  # a float for one setting
+        terms={name: term[()] for name, term in zip(chosen.terms, terms, strict=True)},
         conditions=checks,
         valid=valid,
         guarantee=not why_not,

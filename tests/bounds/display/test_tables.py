@@ -155,6 +155,9 @@ def test_what_a_notebook_shows_is_what_was_evaluated():
     frame = many.to_dataframe()
     assert frame["value"].to_numpy() == pytest.approx(many.value) and list(frame["valid"]) == [True, True, False]
     assert frame[list(many.terms)].sum(axis=1)[:2].to_numpy() == pytest.approx(many.value[:2])
+    varied = next(name for name, c in many.constants.items() if np.shape(c.value) == np.shape(many.value))
+    assert frame[varied].to_numpy() == pytest.approx(many.constants[varied].value)  # the inputs are columns
+    assert isinstance(one.value, float) and all(isinstance(term, float) for term in one.terms.values())
     table = ANSWERS["BoundComparison-12"].to_dataframe()
     assert len(table) == 30 and table[f"{TDCD} [repaired]"].to_numpy() == pytest.approx(
         ANSWERS["BoundComparison-12"].rows[1].values
