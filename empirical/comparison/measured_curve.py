@@ -84,7 +84,7 @@ def _check_logged(setting: RunSetting, measure: Measure) -> None:
     way = (
         "give read_log f_min, the least value of f, and a column train_loss"
         if gap
-        else "record it with Recorder in the training loop, or give the log a column gradient_norm_squared or gradients"
+        else "record it in each round with Recorder, or give the log a column gradient_norm_squared or gradients"
     )
     bounded = replace(measure, expectation="", given="")
     raise FedboundsError(f"the log has {', '.join(has) or 'no metric'}, and the result bounds: {bounded}; {way}")

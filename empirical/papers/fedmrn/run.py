@@ -77,6 +77,9 @@ class FedMRNPaper(paper_runs.PaperRuns):
         constants["initial_squared_distance"] = _initial_distance(problem)
         gradients = gradient_bound(setting, form, constants, falling)
         constants["stochastic_gradient_bound"] = gradients.bound
+        if setting.logged:  # what a log does not hold is left to the user
+            left = ("initial_squared_distance", "stochastic_gradient_bound")
+            constants = {n: c for n, c in constants.items() if n not in left or isinstance(c, Constant)}
         found = (
             paper_runs.problem_assumptions(setting, constants) | gradients.found | _mask_assumptions(algorithm, form)
         )
@@ -157,15 +160,16 @@ def analyzed(algorithm: Algorithm) -> AnalyzedFedMRN:
 
 def of_algorithm(algorithm: AnalyzedFedMRN, problem: Problem) -> paper_runs.Constants:
     """Step size, local steps, amplitude, the relative error of the operator and the number of parameters."""
+    d = problem.dimension  # 0 of a log without models
     q = {
         "sparsifier": math.sqrt(1 / (algorithm.keep or 1) - 1),
-        "norm-scaled-sign": math.sqrt(problem.dimension - 1),
+        "norm-scaled-sign": math.sqrt(d - 1) if d else None,
     }.get(algorithm.operator)
     none = NoConstant(f"it is of signed masks, and the operator is {algorithm.operator}")
-    return paper_runs.algorithm_constants(
+    found = paper_runs.algorithm_constants(
         local_step_size=algorithm.local_step_size, local_steps=algorithm.local_steps
     ) | {
-        "parameters": Constant(float(problem.dimension), "exact", "of the problem"),
+        "parameters": Constant(float(d), "exact", "of the problem"),
         "mask_amplitude": none
         if algorithm.amplitude is None
         else Constant(algorithm.amplitude, "given", "of the algorithm"),
@@ -173,6 +177,11 @@ def of_algorithm(algorithm: AnalyzedFedMRN, problem: Problem) -> paper_runs.Cons
         if q is None
         else Constant(q, "exact", f"of the {algorithm.operator}"),
     }
+    if not d:
+        del found["parameters"]
+        if algorithm.operator == "norm-scaled-sign":
+            del found["relative_compression_error"]
+    return found
 
 
 @dataclass(frozen=True)
@@ -292,7 +301,7 @@ def _check_steps(
         return
     if shift is None:
         raise FedboundsError(f"{result.key} has steps that fall, 2/(mu (gamma + t)): give step_shift = gamma")
-    if "mu" in given:
+    if "mu" in given and mu is not None:  # a log has none
         raise FedboundsError("mu sets how the run's steps fall, and is that of its problem: leave it out")
     if isinstance(mu, Constant):
         first = 2 / (float(mu.value) * (shift + 1))

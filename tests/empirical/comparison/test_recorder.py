@@ -268,7 +268,7 @@ def test_what_was_not_logged_is_asked_for_by_name(trace):
         confront(bare, THEOREM, given=GIVEN)
     with pytest.raises(
         FedboundsError,
-        match="the log has train_loss, and the result bounds: minimum over rounds of squared gradient norm of f; record",
+        match="the log has train_loss, and the result bounds: minimum over rounds of squared gradient norm of f;",
     ):
         confront(read_log({"round": [0], "train_loss": [1.0]}, FedAvg(GAMMA, STEPS), Q[:1]), THEOREM, given=GIVEN)
     with pytest.raises(FedboundsError, match="a log has no problem: leave problem= out"):
