@@ -103,7 +103,8 @@ def read_log(
     if not rounds.size:
         raise FedboundsError(f"{where} has no round from first_round = {first_round} on")
     last = int(min(rounds.max(), 2**53))
-    q = _weights(rows if participation is None else participation, clients, normalize, last, first_round, names)
+    who = participation if rows is None else Recorded(rows)
+    q = _weights(who, clients, normalize, last, first_round, names)
     _check_shapes({name: value.shape for name, value in known.items()} | {"round": rounds.shape}, where, q.shape[1])
     if NORM in known and (known[NORM] < 0).any():
         raise FedboundsError(f"{where}: {NORM} is negative in line {int(np.argwhere(known[NORM] < 0)[0][0])}")
@@ -152,8 +153,13 @@ def _weights(
         path = Path(participation)
         leaf = is_leaf_record(path)
         record = Recorded(read_participation(path, names, count, first_round)) if leaf else Recorded.from_csv(path)
+    elif isinstance(participation, Recorded):
+        record = participation
     else:
-        record = participation if isinstance(participation, Recorded) else Recorded(participation)
+        try:
+            record = Recorded(participation)
+        except FedboundsError as error:
+            raise FedboundsError(f"participation= is 'full', a process, a file or weights (T, N): {error}") from None
     if count not in (None, record.clients):
         raise FedboundsError(
             f"clients = {count}, and the participation has {record.clients} clients; leave clients= out"
@@ -199,7 +205,7 @@ def _check_columns(columns: object) -> None:
     """Refuse what does not name columns."""
     if columns is None:
         return
-    pairs = columns.items() if isinstance(columns, Mapping) else [(None, None)]
+    pairs = columns.items() if isinstance(columns, Mapping) and columns else [(None, None)]
     for ours, theirs in pairs:
         listed = [theirs] if isinstance(theirs, str) else theirs
         if not isinstance(ours, str) or not isinstance(listed, list | tuple) or not listed:

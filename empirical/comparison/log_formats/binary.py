@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
-from fedbounds.bounds.inputs.user_files import open_regular
+from fedbounds.bounds.inputs.user_files import open_regular, read_bytes
 from fedbounds.empirical.comparison.log_formats.log import LARGEST, Columns, Log
 
 
 def read_tensorboard(path: Path, columns: Columns | None) -> Log:
     """The scalars of an event file, by their tags."""
-    open_regular(path, f"the log {path}", LARGEST).close()
+    records = _count_records(read_bytes(path, f"the log {path}", LARGEST), path)
     try:
         loaders = import_module("tensorboard.backend.event_processing.event_file_loader")
         tensors = import_module("tensorboard.util.tensor_util")
     except ImportError:
         raise MissingExtra("logs", "tensorboard") from None
     log = Log(str(path))
-    for event in _events(loaders.EventFileLoader(str(path)), path):
+    try:
+        events = list(loaders.EventFileLoader(str(path)).Load())
+    except Exception as error:  # a damaged file fails in many ways
+        raise FedboundsError(f"the log {path} is damaged or no event file: {error or type(error).__name__}") from None
+    if len(events) != records:  # the package ends quietly at a damaged record
+        raise FedboundsError(f"the log {path} is damaged: {len(events)} of its {records} records can be read")
+    for event in events:
         for value in event.summary.value:
             array = tensors.make_ndarray(value.tensor) if value.HasField("tensor") else np.asarray(value.simple_value)
             if array.size == 1 and array.dtype.kind == "f":
@@ -32,11 +37,15 @@ def read_tensorboard(path: Path, columns: Columns | None) -> Log:
     return log
 
 
-def _events(loader: Any, path: Path) -> list[Any]:
-    try:
-        return list(loader.Load())
-    except Exception as error:  # a damaged file fails in many ways
-        raise FedboundsError(f"the log {path} is damaged or no event file: {error or type(error).__name__}") from None
+def _count_records(content: bytes, path: Path) -> int:
+    """The records of an event file: a length of 8 bytes, a checksum of 4, the record, and its checksum of 4."""
+    place = count = 0
+    while place < len(content):
+        place += 16 + int.from_bytes(content[place : place + 8], "little")
+        count += 1
+    if place != len(content):
+        raise FedboundsError(f"the log {path} is no event file, or its end is missing; copy it when the run has ended")
+    return count
 
 
 def read_pfllib(path: Path, columns: Columns | None) -> Log:

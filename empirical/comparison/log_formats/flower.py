@@ -25,7 +25,12 @@ SECTIONS = {  # headings of the printed text -> names of the attributes
 }
 HEADING = re.compile(rf"^\s*({'|'.join(map(re.escape, SECTIONS))}):?", re.MULTILINE)
 PREFIX = re.compile(r"^INFO *:? ?(?:flwr [^|]*\|[^|]*\| ?)?", re.MULTILINE)
-LOSSES = ("losses_centralized", "losses_distributed")  # the one that is read if the user chooses none
+LOSSES = (  # the first one that is there is read if the user chooses none
+    "losses_centralized",
+    r"evaluate_metrics_serverapp\..*loss.*",
+    "losses_distributed",
+    r"evaluate_metrics_clientapp\..*loss.*",
+)
 WRONG = (TypeError, ValueError, SyntaxError, AttributeError, LookupError, RecursionError, MemoryError)
 
 
@@ -43,7 +48,7 @@ def read_flower(path: Path, columns: Columns | None) -> Log:
     except WRONG as error:
         why = " ".join(str(error).split()) or type(error).__name__
         raise FedboundsError(f"{path} is not the history of a Flower server: {why[:120]}") from None
-    loss = next((name for name in LOSSES if name in log.metrics), None)
+    loss = next((name for known in LOSSES for name in log.metrics if re.fullmatch(known, name)), None)
     if loss is not None:
         log.columns = {"train_loss": loss}
         log.notes.append(f"train_loss is {loss}; a loss on test data is not the f of a theorem")
@@ -54,6 +59,8 @@ def _printed(text: str) -> Iterator[tuple[str, Any]]:
     """The attributes in the printed text."""
     text = PREFIX.sub("", text)
     headings = [*HEADING.finditer(text)]
+    if not headings:
+        raise ValueError(f"it has no heading such as {next(iter(SECTIONS))}")
     for heading, following in zip(headings, [*headings[1:], None], strict=True):
         body = text[heading.end() : following.start() if following else len(text)].strip()
         pairs = re.findall(r"round (\d+): (\S+)", body)

@@ -16,11 +16,11 @@ Runs = dict[str, dict[float, float]]  # run -> round -> value
 ROUND, SEED = "round", "seed"
 LARGEST = 2**30  # bytes of a log
 MOST_SHOWN = 12  # columns in an error
-GUESSES = (  # a name of ours, the words of a column that is probably it, words that it does not have
-    ("gradient_norm_squared", r"grad.*(norm|sq)", r"client"),
-    ("train_loss", r"loss|objective", r"test|val|eval|by_samples|std|after"),
-    ("test_loss", r"(test|val|eval).*loss", r"by_samples|std|after"),
-    ("test_accuracy", r"acc", r"train|by_samples|std|after"),
+GUESSES = (  # a name of ours; the words of a column that is probably it, others that it lacks, and preferred ones
+    ("gradient_norm_squared", r"grad.*(norm|sq)", r"client", r"sq"),
+    ("train_loss", r"loss|objective", r"test|val|eval|by_samples|std|after", r"train"),
+    ("test_loss", r"(test|val|eval).*loss", r"by_samples|std|after", r"test"),
+    ("test_accuracy", r"acc", r"train|by_samples|std|after", r"test|val|eval"),
 )
 ROUNDS = ("round", "server_round", "communication_round", "comm_round", "round_number", "central_iteration", "step",
           "_step", "global_step", "epoch", "iteration", "iter", "t")  # fmt: skip
@@ -52,7 +52,9 @@ class Log:
             bad = f"{metric} = {value}" if np.isfinite(at) else f"round = {at}"
             raise FedboundsError(f"{self.where}{place}: {bad} is not finite")
         if at in values:
-            raise FedboundsError(f"{self.where}{place}: {metric} has two values in round {at:g}{of_run}; give it one")
+            raise FedboundsError(
+                f"{self.where}{place}: {metric} has two values in round {at:g}{of_run}; choose a column with one"
+            )
         if values and at < next(reversed(values)):
             raise FedboundsError(
                 f"{self.where}{place}: round {at:g}{of_run} comes after round {next(reversed(values)):g}; rounds must "
@@ -115,17 +117,26 @@ class Log:
         return runs
 
     def _default(self) -> Columns:
-        """The metrics that are read if the user chooses none."""
-        if self.columns is not None:
-            return self.columns
-        found = guess_metrics(self.metrics)
+        """The metrics that are read if the user chooses none: those that have every round of the main one."""
+        found = self.columns
+        if found is None:
+            guessed = guess_metrics(self.metrics)
+            self.notes += [f"{name} is {theirs}" for name, theirs in guessed.items() if name != theirs]
+            found = guessed
         if not found:
             raise FedboundsError(
                 f"{self.where}: which of its metrics is which? It has {shown(self.metrics)}; give "
                 f"columns={{'train_loss': {next(iter(self.metrics), '')!r}}}"
             )
-        self.notes += [f"{name} is {theirs}" for name, theirs in found.items() if name != theirs]
-        return found
+        main = next((ours for ours, *_ in GUESSES if ours in found), next(iter(found)))
+        wanted, kept = self._series(found[main]), {}
+        for name, theirs in found.items():
+            series = self._series(theirs)
+            if all(values.keys() <= series.get(run, {}).keys() for run, values in wanted.items()):
+                kept[name] = theirs
+            else:
+                self.notes.append(f"{name} lacks rounds of {main} and is not read; columns= can choose it")
+        return kept
 
 
 def _seeds(names: Sequence[str]) -> list[int]:
@@ -143,11 +154,12 @@ def guess_metrics(names: Iterable[str]) -> dict[str, str]:
         {'train_loss': 'Train/Loss', 'test_accuracy': 'val_acc'}
     """
     left, found = list(names), dict[str, str]()
-    for ours, words, others in GUESSES:
+    for ours, words, others, preferred in GUESSES:
         near = [n for n in left if re.search(words, n, re.IGNORECASE) and not re.search(others, n, re.IGNORECASE)]
         if near:
-            found[ours] = ours if ours in near else min(near, key=lambda n: ("train" not in n.lower(), len(n)))
-            left.remove(found[ours])
+            best = min(near, key=lambda n: (n != ours, not re.search(preferred, n, re.IGNORECASE), len(n)))
+            left.remove(best)
+            found[ours] = best
     return found
 
 

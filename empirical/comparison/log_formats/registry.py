@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_choice
+from fedbounds.bounds.inputs.checks import check_choice, quote
 from fedbounds.bounds.inputs.user_files import open_regular
 from fedbounds.empirical.comparison.log_formats import binary, flower, layouts, leaf, tables, wandb
 from fedbounds.empirical.comparison.log_formats.log import LARGEST, Columns, Log
@@ -55,4 +55,5 @@ def read_file(path: Path, columns: Columns | None, format: str | None) -> Log:
     for known in FORMATS.values():
         if known.recognizes(path, beginning):
             return known.read(path, columns)
-    raise FedboundsError(f"{path}: unknown format of a log; give format=, one of {', '.join(FORMATS)}")
+    names = ", ".join(FORMATS)
+    raise FedboundsError(f"{path}: unknown format of a log, {quote(beginning[:40])}; give format=, one of {names}")

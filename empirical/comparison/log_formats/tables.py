@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from fedbounds.empirical.comparison.log_formats.log import (
 from fedbounds.empirical.participation.recorded import read_csv
 
 GAPS = ("", "NA")  # cells without a value
-MELTED = ("metric", "metric_name", "name", "key", "tag", "variable")  # columns that name the metric of a `value`
+MELTED = ("metric", "metric_name", "metricname", "name", "key", "tag", "variable")  # name the metric of a `value`
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Table:
                 yield None if cell in GAPS else read_number(cell)
             except ValueError:
                 raise FedboundsError(
-                    f"{self.path}, line {number}: {name} = {quote(cell)} is not a number; choose other columns="
+                    f"{self.path}, line {number}: {name} = {quote(cell)} is not a number; columns= leaves it out"
                 ) from None
 
 
@@ -76,14 +77,16 @@ def read_csv_log(path: Path, columns: Columns | None, at: str | None = None) -> 
     table = Table.read(path)
     round_column = single_column(columns, ROUND) or at or ROUND
     seed_column = single_column(columns, SEED) or (SEED if SEED in table.names else None)
-    key = next((name for name in table.names if name in MELTED), None) if "value" in table.names else None
+    key = next((name for name in table.names if name.lower() in MELTED), None)
+    value = next((name for name in table.names if name.lower() == "value"), None)
     if columns is None and round_column not in table.names:
         guess = {ROUND: guess_round(table.names) or table.names[0]}
-        metrics = table.names if key is None else dict.fromkeys(cell for _, cell in table.column(key))
-        guess |= guess_metrics(name for name in metrics if name != guess[ROUND])
+        metrics = table.names if key is None or value is None else dict.fromkeys(cell for _, cell in table.column(key))
+        metrics = [name for name in metrics if name != guess[ROUND] and not re.search("time|date", name, re.IGNORECASE)]
+        guess |= guess_metrics(metrics) or dict(zip(["train_loss"], metrics, strict=False))
         raise FedboundsError(f"{path}: no column is named round; it has {shown(table.names)}; give columns={guess}")
-    if key is not None:
-        return read_melted(table, round_column, seed_column, key)
+    if key is not None and value is not None:
+        return read_melted(table, round_column, seed_column, key, value)
     wanted = [name for name in table.names if name not in (round_column, seed_column)]
     if columns is not None:
         chosen = [theirs for ours, theirs in columns.items() if ours not in (ROUND, SEED)]
@@ -98,11 +101,11 @@ def read_csv_log(path: Path, columns: Columns | None, at: str | None = None) -> 
     return log
 
 
-def read_melted(table: Table, round_column: str, seed_column: str | None, key: str) -> Log:
+def read_melted(table: Table, round_column: str, seed_column: str | None, key: str, value: str) -> Log:
     """A table with a line for each metric."""
     log, lines = Log(str(table.path)), lines_of(table, round_column, seed_column)
-    for line, (_, metric), value in zip(lines, table.column(key), table.numbers("value"), strict=True):
-        add_line(log, metric, line, value)
+    for line, (_, metric), number in zip(lines, table.column(key), table.numbers(value), strict=True):
+        add_line(log, metric, line, number)
     return log
 
 
