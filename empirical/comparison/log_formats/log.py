@@ -19,7 +19,7 @@ MOST_SHOWN = 12  # columns in an error
 GUESSES = (  # a name of ours; the words of a column that is probably it, others that it lacks, and preferred ones
     ("gradient_norm_squared", r"grad.*(norm|sq)", r"client", r"sq"),
     ("train_loss", r"loss|objective", r"test|val|eval|by_samples|std|after", r"train"),
-    ("test_loss", r"(test|val|eval).*loss", r"by_samples|std|after", r"test"),
+    ("test_loss", r"(?=.*(test|val|eval)).*loss", r"by_samples|std|after", r"test"),
     ("test_accuracy", r"acc", r"train|by_samples|std|after", r"test|val|eval"),
 )
 ROUNDS = ("round", "server_round", "communication_round", "comm_round", "round_number", "central_iteration", "step",
@@ -36,6 +36,7 @@ class Log:
         columns: the metrics that are read if the user chooses none, by names of ours; None for the probable ones.
         notes: what the reader had to assume.
         clients: names of the clients, where the file has them.
+        runs: names of all runs, also of those without a value.
     """
 
     where: str
@@ -43,6 +44,7 @@ class Log:
     columns: Columns | None = None
     notes: list[str] = field(default_factory=list)
     clients: tuple[str, ...] | None = None
+    runs: dict[str, None] = field(default_factory=dict)
 
     def add(self, metric: str, run: str, at: float, value: float, place: str = "") -> None:
         """One value; refused if the metric has one in this round of this run."""
@@ -78,6 +80,8 @@ class Log:
             if runs.keys() != first.keys():
                 other = sorted(runs.keys() ^ first.keys())[0]
                 raise FedboundsError(f"{self.where}: run {other!r} lacks {name} or {next(iter(series))}; give columns=")
+        if missing := [run for run in self.runs if run not in first and isinstance(next(iter(chosen.values())), str)]:
+            self.notes.append(f"runs without {next(iter(series))} are not read: {shown(missing)}")
         every = [values for runs in series.values() for values in runs.values()]
         rounds = sorted(set(every[0]).intersection(*every[1:]))
         union = set[float]().union(*every)

@@ -92,7 +92,7 @@ def read_csv_log(path: Path, columns: Columns | None, at: str | None = None) -> 
         chosen = [theirs for ours, theirs in columns.items() if ours not in (ROUND, SEED)]
         wanted = [name for theirs in chosen for name in ([theirs] if isinstance(theirs, str) else theirs)]
     log, lines = Log(str(path)), lines_of(table, round_column, seed_column)
-    for name in wanted:
+    for name in dict.fromkeys(wanted):
         for line, value in zip(lines, table.numbers(name), strict=True):
             add_line(log, name, line, value)
         if columns is not None and name not in log.metrics:
@@ -119,6 +119,7 @@ def lines_of(table: Table, round_column: str, seed_column: str | None) -> list[t
 def add_line(log: Log, metric: str, line: tuple[int, str, float | None], value: float | None) -> None:
     """A value of a line, unless it is a gap."""
     number, run, at = line
+    log.runs.setdefault(run)
     if value is not None and at is None:
         raise FedboundsError(f"{log.where}, line {number}: {metric} has a value, and its round is empty")
     if value is not None and at is not None:
