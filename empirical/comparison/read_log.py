@@ -161,9 +161,7 @@ def _weights(
         except FedboundsError as error:
             raise FedboundsError(f"participation= is 'full', a process, a file or weights (T, N): {error}") from None
     if count not in (None, record.clients):
-        raise FedboundsError(
-            f"clients = {count}, and the participation has {record.clients} clients; leave clients= out"
-        )
+        raise FedboundsError(f"clients = {count}, and the participation has {record.clients}; leave clients= out")
     q = np.asarray(record.weights)
     over = np.flatnonzero(q.sum(axis=1) > 1)
     if normalize is None and over.size and np.isin(q, (0.0, 1.0)).all():
@@ -171,7 +169,7 @@ def _weights(
             f"participation is a record of 0 and 1, and weights sum to 1 (round {over[0]} sums to "
             f"{q[over[0]].sum():g}): give normalize=True, which divides each round by its sum"
         )
-    return np.asarray(Recorded(q, normalize=True).weights) if normalize else q
+    return q if normalize is None else np.asarray(Recorded(q, normalize).weights)
 
 
 def _certain_weights(process: Process, clients: int | None, rounds: int) -> np.ndarray:

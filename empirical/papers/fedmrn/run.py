@@ -68,6 +68,9 @@ class FedMRNPaper(paper_runs.PaperRuns):
         algorithm, problem = analyzed(setting.algorithm), setting.problem
         falling = _has_falling_steps(form, result)
         stated = paper_runs.run_constants(setting)
+        if setting.logged and algorithm.step_shift is not None:
+            mu = 2 / (algorithm.local_step_size * (algorithm.step_shift + 1))
+            stated["strong_convexity"] = Constant(mu, "given", "by the steps of the run, 2/(mu (gamma + 1))")
         _check_steps(algorithm, form, result, stated, compared.given)
         measured, notes = compared.measured_constants(stated, lambda: measure_along_run(setting))
         constants: paper_runs.Constants = stated | measured | of_algorithm(algorithm, problem)
@@ -301,7 +304,7 @@ def _check_steps(
         return
     if shift is None:
         raise FedboundsError(f"{result.key} has steps that fall, 2/(mu (gamma + t)): give step_shift = gamma")
-    if "mu" in given and mu is not None:  # a log has none
+    if "mu" in given:
         raise FedboundsError("mu sets how the run's steps fall, and is that of its problem: leave it out")
     if isinstance(mu, Constant):
         first = 2 / (float(mu.value) * (shift + 1))

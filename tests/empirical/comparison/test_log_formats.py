@@ -25,7 +25,7 @@ FEDAVG = {"kind": "fedavg", "local_step_size": 0.05, "local_steps": 3}
 # local SGD whose steps fall, of which a theorem bounds f(x_T) - f*
 FALLING = {"kind": "fedmrn-analysis", "local_step_size": 0.125, "local_steps": 2, "operator": "sparsifier", "keep": 1.0,
            "step_shift": 15.0}  # fmt: skip
-GIVEN = {"L": 2.0, "mu": 1.0, "sigma": 0.0, "G": 12.0, "Gamma": 11.0, "Delta1": 13.0}
+GIVEN = {"L": 2.0, "sigma": 0.0, "G": 12.0, "Gamma": 11.0, "Delta1": 13.0}
 GAP = "fedmrn/theorem-1"
 N = 3
 LOSSES = [2.5, 1.75, 1.25, 1.0, 0.875]
@@ -405,6 +405,8 @@ def test_real_results_of_pfllib_are_read(tmp_path):
 @pytest.mark.parametrize(("name", "module"), [("a.tfevents.1", "tensorboard"), ("a.h5", "h5py")])
 def test_a_package_that_is_missing_is_named_with_what_installs_it(name, module, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
+    for loaded in [name for name in sys.modules if name.startswith(f"{module}.")]:
+        monkeypatch.setitem(sys.modules, loaded, None)
     with pytest.raises(MissingExtra, match=rf"{module} is not installed; run: pip install 'fedbounds\[logs\]'"):
         read(write(tmp_path, name, ""))
 
