@@ -83,6 +83,7 @@ def read_log(
     """
     if not isinstance(log, Mapping | str | os.PathLike):
         raise FedboundsError(f"a log is the path of a file, or a mapping of arrays, not {quote(log)}")
+    made = check_algorithm(algorithm)
     _check_columns(columns)
     first_round = check_count("first_round", first_round, 0)
     where = "the log" if isinstance(log, Mapping) else str(log)
@@ -128,7 +129,7 @@ def read_log(
     for path in files:
         protect(path)
     about = {"files": files, "notes": notes} if files else None
-    return build_trace(check_algorithm(algorithm), q, at, arrays, numbers.astype(np.int64), about)
+    return build_trace(made, q, at, arrays, numbers.astype(np.int64), about)
 
 
 def _weights(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fedbounds as fb
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.comparison.log_formats.log import guess_metrics, guess_round
@@ -201,11 +203,8 @@ def test_runs_of_a_panel_are_seeds_with_their_common_rounds(tmp_path):
     notes = trace.spec["log"]["notes"]
     assert "read the 3 rounds that have train_loss of all 2 runs, of 5 in the log" in notes
     assert "the runs are seeds: 0 = a - 1, 1 = b" in notes
-    assert all(note in confront(with_gap(trace, tmp_path), GAP, given=GIVEN).notes for note in notes)
-
-
-def with_gap(trace: Trace, place: Path) -> Trace:
-    return read(Path(trace.spec["log"]["files"][0]), f_min=0)
+    compared = confront(read(tmp_path / "wandb.csv", f_min=0), GAP, given=GIVEN)
+    assert set(notes) <= set(compared.notes)
 
 
 def test_columns_may_be_one_for_each_run(tmp_path):
@@ -355,15 +354,20 @@ def test_event_files_that_are_damaged_are_one_line(tensorboard, tmp_path, conten
     assert "\n" not in str(refused.value)
 
 
-def test_real_event_files_are_read(tmp_path):
-    pytest.importorskip("tensorboard")
+def real_event_file(place: Path) -> bytes:
     from torch.utils.tensorboard import SummaryWriter
 
-    with SummaryWriter(str(tmp_path)) as writer:
+    with SummaryWriter(str(place / "board")) as writer:
         for t, loss in STEPS:
             writer.add_scalar("loss/train", loss, t)
-    (path,) = tmp_path.iterdir()
-    assert read(path).train_loss.tolist() == [LOSSES]
+    (path,) = (place / "board").iterdir()
+    return path.read_bytes()
+
+
+def test_real_event_files_are_read(tmp_path):
+    pytest.importorskip("tensorboard")
+    (tmp_path / "events.out.tfevents.1.host").write_bytes(real_event_file(tmp_path))
+    assert read(tmp_path / "events.out.tfevents.1.host").train_loss.tolist() == [LOSSES]
 
 
 def test_results_of_pfllib_are_read(monkeypatch, tmp_path):
@@ -409,6 +413,57 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(name, module, 
         monkeypatch.setitem(sys.modules, loaded, None)
     with pytest.raises(MissingExtra, match=rf"{module} is not installed; run: pip install 'fedbounds\[logs\]'"):
         read(write(tmp_path, name, ""))
+
+
+# --- the page of the documentation -----------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "your-run.md").read_text(encoding="utf-8")
+CALLS = re.findall(r"^\|.*`(fb\.read_log\(.*\))` \|$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_of_the_page_reads_the_log_of_its_tool(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, content, _ in READ:
+        write(tmp_path, name, content)
+    write(tmp_path, "log.csv", lines(("round", "train_loss"), *STEPS))
+    write(tmp_path, "leaf/metrics_sys.csv", SYSTEM)
+    if ".h5" in call:
+        with pytest.importorskip("h5py").File("MNIST_FedAvg.h5", "w") as file:
+            file["rs_train_loss"] = LOSSES
+    if "tfevents" in call:
+        pytest.importorskip("tensorboard")
+        Path("events.out.tfevents.1.host").write_bytes(real_event_file(tmp_path))
+    trace = eval(call, {"fb": fb, "algorithm": FEDAVG})
+    np.testing.assert_allclose(trace.train_loss, [LOSSES], rtol=1e-6)
+
+
+def test_the_page_has_a_call_for_every_format():
+    named = (
+        "tfevents",
+        ".h5",
+        "history.json",
+        "train_loss",
+        "leaf/",
+        "wandb",
+        "tag-",
+        "pfl.csv",
+        "fl-bench",
+        "log.csv",
+    )
+    assert len(named) == len(FORMATS) and len(CALLS) == len(set(CALLS)) == 15
+    assert all(any(name in call.split(",")[0] for call in CALLS) for name in named)
+
+
+def test_the_conversion_of_the_page_reads_the_history_of_fedscale(tmp_path, monkeypatch):
+    import pickle
+
+    monkeypatch.chdir(tmp_path)
+    perf = {t: {"round": t, "clock": 3.5, "top_1": 10.0 * t, "top_5": 1.0, "loss": v, "test_len": 9} for t, v in STEPS}
+    (tmp_path / "testing_perf").write_bytes(pickle.dumps({"data_set": "femnist", "perf": perf}))
+    (code,) = re.findall(r"```py\n(import csv\n.*?)```", PAGE, re.DOTALL)
+    exec(compile(code, "docs/your-run.md", "exec"), {})
+    assert read(tmp_path / "fedscale.csv").test_loss.tolist() == [LOSSES]
 
 
 # --- dialects of CSV files -------------------------------------------------------------------------------------------
