@@ -87,15 +87,8 @@ def read_log(
     _check_columns(columns)
     first_round = check_count("first_round", first_round, 0)
     where = "the log" if isinstance(log, Mapping) else str(log)
-    given, notes, names = participation is not None, [], None
-    if isinstance(log, Mapping):
-        held = _renamed(log, columns, where)
-    elif Path(log).suffix == ".npz" and format is None:
-        held = _npz_columns(Path(log), columns, participation)
-    else:
-        found = read_file(Path(log), columns, format)
-        held, notes, names = found.select(columns), found.notes, found.clients
-    _check_names(held, where, given)
+    held, notes, names = _read(log, columns, format, participation)
+    _check_names(held, where, participation is not None)
     rows = held.pop("weights", None)
     known = {name: _column(name, value, where) for name, value in held.items()}
     _check_shapes({name: value.shape for name, value in known.items()}, where, None)
@@ -130,6 +123,19 @@ def read_log(
         protect(path)
     about = {"files": files, "notes": notes} if files else None
     return build_trace(made, q, at, arrays, numbers.astype(np.int64), about)
+
+
+def _read(
+    log: str | os.PathLike[str] | Mapping[str, Any], columns: Columns | None, format: str | None, participation: Any
+) -> tuple[dict[str, Any], list[str], Sequence[str] | None]:
+    """The arrays of a log by names of ours, notes on how it was read, and names of the clients, if it has any."""
+    if isinstance(log, Mapping):
+        return _renamed(log, columns, "the log"), [], None
+    path = Path(log)
+    if path.suffix == ".npz" and format is None:
+        return _npz_columns(path, columns, participation), [], None
+    found = read_file(path, columns, format)
+    return found.select(columns), found.notes, found.clients
 
 
 def _weights(
