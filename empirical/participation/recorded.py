@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count, check_flag, quote, read_number
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, quote, read_number
 from fedbounds.bounds.inputs.user_files import read_text
 from fedbounds.bounds.participation.constants import SUM_TOLERANCE, check_weights
 from fedbounds.empirical.participation.process import Process, Round
 
 LARGEST = 2**26  # bytes of a record
+PER_CHARACTER = 20  # bytes of memory for each character of a CSV file, about
 COMMA, POINT = (re.compile(rf"\s*[+-]?\d*{mark}\d+([eE][+-]?\d+)?\s*") for mark in (",", r"\."))  # in a number
 
 
@@ -172,6 +173,7 @@ def read_csv(path: str | Path, what: str, largest: int) -> list[tuple[int, list[
     cells, numbers may have a decimal comma; they are returned with a point.
     """
     text = read_text(path, f"{what} {path}", largest)
+    check_memory(f"{what} {path}, of {len(text)} characters,", PER_CHARACTER * len(text))
     first = next((line for line in io.StringIO(text) if line.strip()), "").strip()
     separator = _separator(first)
     if first == f"sep={separator}":  # as Excel writes it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
 
 OF_LOG = ("algorithm", "participation", "clients", "normalize", "log_format", "columns", "first_round", "f_min")
 WORDS = {"true": True, "false": False}
+# arguments of `read_log`, as its messages name them
+ARGUMENTS = {
+    "participation": "--participation",
+    "clients": "--clients",
+    "normalize": "--normalize",
+    "format": "--format",
+    "columns": "--column",
+    "first_round": "--first-round",
+    "f_min": "--f-min",
+}
 
 
 @click.command("confront")
@@ -179,9 +191,12 @@ def _confront_log(
 
     kind, *numbers = algorithm.split(",")
     spec = {"kind": kind.strip(), **_algorithm_numbers(numbers)}
-    trace = read_log(
-        log, spec, format=log_format, columns=_columns(columns) or None, normalize=normalize or None, **reading
-    )
+    try:
+        trace = read_log(
+            log, spec, format=log_format, columns=_columns(columns) or None, normalize=normalize or None, **reading
+        )
+    except FedboundsError as error:
+        raise FedboundsError(_with_options(str(error))) from None
     if out is not None:
         check_outputs(figure_outputs(out), force)
     c = compare(trace, result, form, **claims)
@@ -190,6 +205,25 @@ def _confront_log(
     document = {"log": log, "result": result.key, "form": c.form.name, "settings": [setting]}
     options.print_answer(as_json, "confront", document, lambda: describe([(log, c)]), written)
     return _status([c])
+
+
+def _with_options(message: str) -> str:
+    """A message of `read_log` with options in place of its arguments.
+
+    Example:
+        >>> _with_options("give columns={'round': 'Step', 'train_loss': 'my loss'} or first_round=1")
+        "give --column round=Step --column 'train_loss=my loss' or --first-round 1"
+    """
+
+    def listed(found: re.Match[str]) -> str:
+        pairs = re.findall(r"'([^']*)': (?:'([^']*)'|(\.\.\.))", found[1])
+        return " ".join(f"--column {shlex.quote(f'{ours}={theirs}{dots}')}" for ours, theirs, dots in pairs)
+
+    def option(found: re.Match[str]) -> str:
+        return f"{ARGUMENTS[found[1]]} {found[2]}".rstrip()
+
+    message = re.sub(r"\bcolumns=\{([^}]*)\}", listed, message)
+    return re.sub(rf"\b({'|'.join(ARGUMENTS)})=(?:True\b)?'?(\w*)'?", option, message)
 
 
 def _status(found: Iterable[RunComparison]) -> int:

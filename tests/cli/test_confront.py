@@ -253,7 +253,7 @@ def test_a_record_of_zeros_and_ones_is_normalized(log, place, capsys):
     (place / "who.csv").write_text("1,1\n1,0\n")
     words = ["confront", ARBITRARY, *KNOWN, *log, *OF_LOG[:2], "--participation", "who.csv"]
     assert fedbounds.main(words) == 2
-    assert "is a record of 0 and 1" in capsys.readouterr().err
+    assert "(round 0 sums to 2): give --normalize, which divides each round by its sum" in capsys.readouterr().err
     assert fedbounds.main([*words, "--normalize"]) == 0
     capsys.readouterr()
 
@@ -283,7 +283,11 @@ def test_a_log_of_losses_meets_a_bound_of_the_function_gap(place, capsys):
     ([ARBITRARY, "--log", "log.csv", "--algorithm", "fedavg,3"], "--algorithm: '3' is not NAME=VALUE, e.g."),
     ([ARBITRARY, "--log", "log.csv", "--algorithm", "fedav"], "unknown algorithm 'fedav'; did you mean "),
     ([ARBITRARY, "--log", "log.csv", *OF_LOG, "--column", "round"], "--column 'round' is not NAME=COLUMN, e.g."),
-    ([ARBITRARY, "--log", "log.csv", *OF_LOG], "no column is named round; it has 'Step', 'Grad 1', 'Grad 2';"),
+    ([ARBITRARY, "--log", "log.csv", *OF_LOG], "give --column round=Step --column 'train_loss=Grad 1'"),
+    ([ARBITRARY, "--log", "log.csv", *OF_LOG[:2], "--column", "round=Step", "--column", "train_loss=Grad 1"],
+     "give --participation full and --clients N if every client did, else --participation the weights (T, N) or a CSV"),
+    ([ARBITRARY, "--log", "log.csv", *OF_LOG, "--column", "round=Step", "--column", "train_loss=Grad 1"],
+     "it is [1.0, 2.0, 3.0]; give --first-round 1 to begin"),
     ([ARBITRARY, "--log", "no.csv", *OF_LOG], "cannot read the log no.csv: No such file or directory"),
     ([ARBITRARY, "--log", "log.csv", *OF_LOG, "--out", "log.png", "--force", "--first-round", "1",
       "--column", "round=Step", "--column", "gradient_norm_squared=Grad 1", *KNOWN], "it is an input of this command"),
