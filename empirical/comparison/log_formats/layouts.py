@@ -37,7 +37,7 @@ def read_mlflow(path: Path, columns: Columns | None) -> Log:
     for number, line in enumerate(read_text(path, f"the log {path}", LARGEST).splitlines(), start=1):
         try:
             _, value, step = line.split()
-            log.add(path.stem, "", read_number(step), read_number(value), f", line {number}")
+            log.add(path.stem, "", read_number(step), read_number(value), number)
         except FedboundsError:
             raise
         except ValueError:

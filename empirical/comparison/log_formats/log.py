@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,23 +47,21 @@ class Log:
     clients: tuple[str, ...] | None = None
     runs: dict[str, None] = field(default_factory=dict)
 
-    def add(self, metric: str, run: str, at: float, value: float, place: str = "") -> None:
+    def add(self, metric: str, run: str, at: float, value: float, line: int | None = None) -> None:
         """One value; refused if the metric has one in this round of this run."""
         values = self.metrics.setdefault(metric, {}).setdefault(run, {})
-        of_run = f" of {run!r}" if run else ""
-        if not np.isfinite(value) or not np.isfinite(at):
-            bad = f"{metric} = {value}" if np.isfinite(at) else f"round = {at}"
-            raise FedboundsError(f"{self.where}{place}: {bad} is not finite")
+        last = next(reversed(values), -math.inf)
+        if math.isfinite(value) and last < at < math.inf:
+            values[at] = value
+            return
+        place, of_run = f"{self.where}{f', line {line}' if line else ''}", f" of {run!r}" if run else ""
+        for name, number in (("round", at), (metric, value)):
+            if not math.isfinite(number):
+                raise FedboundsError(f"{place}: {name} = {number} is not finite")
         if at in values:
-            raise FedboundsError(
-                f"{self.where}{place}: {metric} has two values in round {at:g}{of_run}; choose a column with one"
-            )
-        if values and at < next(reversed(values)):
-            raise FedboundsError(
-                f"{self.where}{place}: round {at:g}{of_run} comes after round {next(reversed(values)):g}; rounds must "
-                "rise: sort the lines"
-            )
-        values[at] = value
+            raise FedboundsError(f"{place}: {metric} has two values in round {at:g}{of_run}; choose a column with one")
+        said = f"round {at:g}{of_run} comes after round {last:g}"
+        raise FedboundsError(f"{place}: {said}; rounds must rise: sort the lines")
 
     def select(self, columns: Columns | None) -> dict[str, np.ndarray]:
         """The columns of a trace: `round`, `seed` where there are several runs, and the chosen metrics.

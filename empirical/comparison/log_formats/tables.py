@@ -123,7 +123,7 @@ def add_line(log: Log, metric: str, line: tuple[int, str, float | None], value: 
     if value is not None and at is None:
         raise FedboundsError(f"{log.where}, line {number}: {metric} has a value, and its round is empty")
     if value is not None and at is not None:
-        log.add(metric, run, at, value, f", line {number}")
+        log.add(metric, run, at, value, number)
 
 
 def single_column(columns: Columns | None, name: str) -> str | None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from gradient_descent.notation import NOTATION
+from gradient_descent.results import THEOREM as THEOREM_OF_EXAMPLE
 
 import fedbounds as fb
+from fedbounds.authoring import OBJECTIVE, Measure, Term
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import results
 from fedbounds.empirical.comparison.compare_run import confront
@@ -117,6 +122,19 @@ def test_a_log_of_losses_meets_a_bound_of_the_function_gap_as_a_simulation_does(
     assert found.constants["mu"].value == own.constants["mu"].value == 1
     with pytest.raises(FedboundsError, match="mu sets how the run's steps fall"):
         confront(trace, GAP, given=given | {"mu": 0.5})
+
+
+def test_a_theorem_of_the_user_may_bound_the_function_gap():
+    gap = Measure("last", "rounds", "function gap f - f*", r"f(x_T)-f^*", OBJECTIVE, given="participation")
+    form = replace(THEOREM_OF_EXAMPLE.form("explicit"), terms=(Term("initial gap", NOTATION.F),), prescribes={})
+    theorem = replace(
+        THEOREM_OF_EXAMPLE, key="draft/theorem-2", measure=replace(gap, given="participation"), forms=(form,)
+    )
+    trace = read_log(LOSSES, FEDAVG, "full", clients=3, f_min=1)
+    found = confront(trace, theorem, given={"L": 1, "F": 2, "eta": 0.1})
+    assert found.measured.tolist() == [1, 0.5, 0.25] and found.bound.tolist() == [2, 2, 2] and not found.guarantee
+    with pytest.raises(FedboundsError, match=r"bounds: last over rounds of function gap f - f\*; give read_log f_min"):
+        confront(read_log(LOSSES, FEDAVG, "full", clients=3), theorem, given={"L": 1, "F": 2, "eta": 0.1})
 
 
 def test_masks_of_a_log_need_what_the_log_does_not_hold():
