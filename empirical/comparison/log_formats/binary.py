@@ -54,7 +54,9 @@ def read_pfllib(path: Path, columns: Columns | None) -> Log:
         h5py = import_module("h5py")
     except ImportError:
         raise MissingExtra("logs", "h5py") from None
-    log = Log(str(path), notes=["one value for each round is taken, as with eval_gap = 1"])
+    log = Log(
+        str(path), notes=["one value for each round is taken, as with eval_gap = 1; losses weight clients by samples"]
+    )
     with open_regular(path, f"the log {path}", LARGEST) as file:
         try:
             with h5py.File(file, "r") as arrays:

@@ -39,8 +39,10 @@ def read_flower(path: Path, columns: Columns | None) -> Log:
     text, log = read_text(path, f"the log {path}", LARGEST), Log(str(path))
     try:
         document = json.loads(text) if text.lstrip().startswith("{") else dict(_printed(text))
-        for name, values in document.items():
-            for metric, pairs in _metrics(name, values):
+        if not document.keys() & set(SECTIONS.values()):
+            raise ValueError("it has no attribute such as losses_centralized")
+        for name in SECTIONS.values():
+            for metric, pairs in _metrics(name, document.get(name)):
                 for at, value in pairs:
                     log.add(metric, "", float(at), float(value))
     except FedboundsError:
