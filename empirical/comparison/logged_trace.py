@@ -11,7 +11,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_memory
 from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec
-from fedbounds.empirical.participation import Recorded
+from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems.logged import LOG
 from fedbounds.empirical.simulation.simulate import describe_process
 from fedbounds.empirical.simulation.trace import Trace
@@ -26,36 +26,45 @@ DIMS = {  # of what is not one number a round
 
 def build_trace(
     algorithm: Algorithm,
-    q: np.ndarray,
+    participation: np.ndarray | Process,
     at: np.ndarray,
     arrays: dict[str, np.ndarray],
     seeds: np.ndarray,
     log: Mapping[str, Sequence[str]] | None = None,
 ) -> Trace:
-    """The trace of runs that share their weights (T, N), recorded in the rounds `at`; arrays (seeds, rounds, ...).
+    """The trace of runs that share their participation, recorded in the rounds `at`; arrays (seeds, rounds, ...).
 
     Args:
+        algorithm: of the runs.
+        participation: the weights (T, N), or the process where nobody recorded who took part.
+        at: the recorded rounds, (R,).
+        arrays: what was recorded.
+        seeds: of the runs.
         log: the files that were read, and notes on how, for the specification.
     """
-    S, computed = len(seeds), np.concatenate([[0], (q > 0).sum(axis=1).cumsum()])
-    when, who = np.nonzero(q)
-    sums = q.sum(axis=1)
+    S = len(seeds)
     every = {"seed": seeds, "round": at}
-    counts = {
-        "empty_rounds": np.full(S, (sums == 0).sum()),
-        "unnormalized_rounds": np.full(S, ((sums > 0) & (np.abs(sums - 1) > SUM_TOLERANCE)).sum()),
-        "diverged_at": np.full(S, -1),
-    }
-    taken_part = {
-        "seed": np.repeat(seeds, len(when)), "round": np.tile(when, S), "client": np.tile(who, S),
-        "weight": np.tile(q[when, who], S),
-    }  # fmt: skip
-    participants = np.tile(np.diff(computed[at], prepend=0), (S, 1))
+    counts, per_round, taken_part = {"diverged_at": np.full(S, -1)}, {}, {}
+    if isinstance(participation, Process):
+        N, T, said = participation.clients, max(int(at[-1]), 1), participation.spec()
+    else:
+        q, (T, N), said = participation, participation.shape, describe_process(Recorded(participation))
+        when, who = np.nonzero(q)
+        sums, computed = q.sum(axis=1), np.concatenate([[0], (q > 0).sum(axis=1).cumsum()])
+        counts["empty_rounds"] = np.full(S, (sums == 0).sum())
+        counts["unnormalized_rounds"] = np.full(S, ((sums > 0) & (np.abs(sums - 1) > SUM_TOLERANCE)).sum())
+        per_round["participants"] = np.tile(np.diff(computed[at], prepend=0), (S, 1))
+        taken_part = {
+            "participation_seed": np.repeat(seeds, len(when)),
+            "participation_round": np.tile(when, S),
+            "participation_client": np.tile(who, S),
+            "participation_weight": np.tile(q[when, who], S),
+        }
     dims = {
         **{name: (name,) for name in every},
         **{name: ("seed",) for name in counts},
-        **{f"participation_{name}": ("participation",) for name in taken_part},
-        "participants": ("seed", "round"),
+        **{name: ("participation",) for name in taken_part},
+        **{name: ("seed", "round") for name in per_round},
         **{name: DIMS.get(name, ("seed", "round")) for name in arrays},
     }
     for name, value in arrays.items():
@@ -65,19 +74,17 @@ def build_trace(
         _check_repeats(arrays[MODEL], arrays.get(PRODUCTS, arrays[NORM][..., None, None]), at)
     spec = {
         "problem": LOG,
-        "clients": q.shape[1],
+        "clients": N,
         "dimension": arrays[MODEL].shape[-1] if MODEL in arrays else 0,
         "dtype": "float64",
-        "participation": describe_process(Recorded(q)),
-        "rounds": len(q),
+        "participation": said,
+        "rounds": T,
         "record_every": int(np.diff(at).max(initial=1)),
         "streams": {},
         "algorithm": algorithm.spec(),
         **({} if log is None else {"log": {name: list(texts) for name, texts in log.items()}}),
     }
-    whole = {f"participation_{name}": value for name, value in taken_part.items()}
-    everything = every | counts | whole | {"participants": participants} | arrays
-    return Trace(everything, dims, spec, "logged", ("done",) * S)
+    return Trace(every | counts | taken_part | per_round | arrays, dims, spec, "logged", ("done",) * S)
 
 
 def check_algorithm(algorithm: Algorithm | Mapping[str, Any]) -> Algorithm:

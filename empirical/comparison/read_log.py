@@ -61,7 +61,7 @@ def read_log(
         log: the path of a file (the page *Compare your training loop or log* lists the formats), or arrays by name.
         algorithm: the algorithm of the loop, or its dictionary.
         participation: the weights (T, N), a CSV file of them, `metrics_sys.csv` of LEAF, or `"full"` for all clients in
-            every round.
+            every round; a process, where nobody recorded who took part.
         clients: N, where the participation does not hold it.
         normalize: whether the weights of each round are divided by their sum; required for records of 0 and 1.
         format: the name of the format, where the file is not recognized.
@@ -98,8 +98,9 @@ def read_log(
         raise FedboundsError(f"{where} has no round from first_round = {first_round} on")
     last = int(min(rounds.max(), 2**53))
     who = participation if rows is None else Recorded(rows)
-    q = _weights(who, clients, normalize, last, first_round, names)
-    _check_shapes({name: value.shape for name, value in known.items()} | {"round": rounds.shape}, where, q.shape[1])
+    taken_part = _participation(who, clients, normalize, last, first_round, names)
+    N, T = (taken_part.clients, max(last, 1)) if isinstance(taken_part, Process) else taken_part.shape[::-1]
+    _check_shapes({name: value.shape for name, value in known.items()} | {"round": rounds.shape}, where, N)
     if NORM in known and (known[NORM] < 0).any():
         raise FedboundsError(f"{where}: {NORM} is negative in line {int(np.argwhere(known[NORM] < 0)[0][0])}")
     logged = known.get(NORM)
@@ -116,13 +117,13 @@ def read_log(
     if (numbers != np.floor(numbers)).any():
         raise FedboundsError(f"{where}: seed must be whole numbers; it has {quote(numbers.tolist())}")
     runs = [np.flatnonzero(seeds == number) for number in numbers]
-    at = _recorded_rounds([rounds[run] for run in runs], len(q), where)
+    at = _recorded_rounds([rounds[run] for run in runs], T, where)
     arrays = {name: np.stack([value[run] for run in runs]) for name, value in known.items()}
     files = [os.path.abspath(path) for path in (log, participation) if _is_path(path)]
     for path in files:
         protect(path)
     about = {"files": files, "notes": notes} if files else None
-    return build_trace(made, q, at, arrays, numbers.astype(np.int64), about)
+    return build_trace(made, taken_part, at, arrays, numbers.astype(np.int64), about)
 
 
 def _read(
@@ -138,14 +139,14 @@ def _read(
     return found.select(columns), found.notes, found.clients
 
 
-def _weights(
+def _participation(
     participation: Any,
     clients: int | None,
     normalize: bool | None,
     rounds: int,
     first_round: int,
     names: Sequence[str] | None,
-) -> np.ndarray:
+) -> np.ndarray | Process:
     """The weights (T, N) of a log whose last recorded round is `rounds`; those of a record may end later."""
     count = None if clients is None else check_count("clients", clients)
     if isinstance(participation, str) and participation == FULL:
@@ -155,7 +156,7 @@ def _weights(
             )
         participation = Full(count or len(names or ()))
     if isinstance(participation, Process) and not isinstance(participation, Recorded):
-        return _certain_weights(participation, count, max(rounds, 1))
+        return _declared(participation, count, max(rounds, 1))
     if _is_path(participation):
         path = Path(participation)
         leaf = is_leaf_record(path)
@@ -179,15 +180,13 @@ def _weights(
     return q if normalize is None else np.asarray(Recorded(q, normalize).weights)
 
 
-def _certain_weights(process: Process, clients: int | None, rounds: int) -> np.ndarray:
-    """The weights of a process that draws nothing."""
+def _declared(process: Process, clients: int | None, rounds: int) -> np.ndarray | Process:
+    """The weights of a process, or itself if it is random."""
     if clients not in (None, process.clients):
         raise FedboundsError(f"clients = {clients}, and the participation has {process.clients}; leave clients= out")
     if not process.certain(rounds):
-        raise FedboundsError(
-            f"participation= is {process.kind}, which is random and does not say who took part in each round: give the "
-            "record here, the weights (T, N) or a file, and the process in confront(..., participation=...)"
-        )
+        process.require_one_update("a comparison with a result")
+        return process
     check_memory(f"participation of clients = {process.clients} in {rounds} rounds", 16 * rounds * process.clients)
     return process.matrix(rounds, np.random.default_rng(0))  # nothing is drawn
 

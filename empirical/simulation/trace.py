@@ -50,6 +50,8 @@ class Trace(Shown):
             wants a sum of one on average only; (seed,)), `diverged_at` (the recorded
             round at which a seed was found not to be finite, -1 if never), and the problem's metrics, (seed,
             round).
+            A log of a run whose participants nobody recorded has no `participants`, `empty_rounds` and
+            `unnormalized_rounds`.
         dims: name -> the names of its dimensions.
         spec: what was run, as a JSON-able dictionary.
         engine: which engine ran it, in words.

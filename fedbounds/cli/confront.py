@@ -65,8 +65,9 @@ ARGUMENTS = {
 )
 @click.option(
     "--participation",
-    metavar="full|FILE",
-    help="Who took part in the rounds of the log: full, or a CSV file of the weights, a line for each round.",
+    metavar="full|FILE|KIND,...",
+    help="Who took part in the rounds of the log: full, a CSV file of the weights with a line for each round, or a "
+    "process, e.g. without-replacement,clients=10,participants=2.",
 )
 @click.option("--clients", metavar="N", type=Count(), help="The number of clients, with --participation full.")
 @click.option("--normalize", is_flag=True, help="Divide the weights of each round by their sum, as of 0 and 1.")
@@ -177,6 +178,7 @@ def _confront_log(
     log_format: str | None,
     columns: Sequence[str],
     normalize: bool,
+    participation: str | None,
     **reading: Any,
 ) -> int:
     """Compare the run of a log."""
@@ -186,14 +188,21 @@ def _confront_log(
         )
     from fedbounds.empirical.comparison.compare_run import confront as compare
     from fedbounds.empirical.comparison.read_log import read_log
+    from fedbounds.empirical.participation.spec import PARTICIPATION
     from fedbounds.figures.charts.overlay import overlay
     from fedbounds.figures.charts.picture import figure_outputs
 
-    kind, *numbers = algorithm.split(",")
-    spec = {"kind": kind.strip(), **_algorithm_numbers(numbers)}
+    spec = _spec("--algorithm", algorithm)
+    who: Any = participation
+    if (
+        participation is not None
+        and "," in participation
+        and participation.partition(",")[0] in PARTICIPATION.builders()
+    ):
+        who = PARTICIPATION.build(_spec("--participation", participation))
     try:
         trace = read_log(
-            log, spec, format=log_format, columns=_columns(columns) or None, normalize=normalize or None, **reading
+            log, spec, who, format=log_format, columns=_columns(columns) or None, normalize=normalize or None, **reading
         )
     except FedboundsError as error:
         raise FedboundsError(_with_options(str(error))) from None
@@ -231,13 +240,14 @@ def _status(found: Iterable[RunComparison]) -> int:
     return 1 if any(c.covered_crossings.size for c in found) else 0
 
 
-def _algorithm_numbers(texts: Sequence[str]) -> dict[str, Any]:
-    """The numbers of an algorithm; text and yes or no as they are."""
-    found: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
+def _spec(option: str, text: str) -> dict[str, Any]:
+    """The specification `KIND,NAME=VALUE,...` of an option; values that are no numbers are text, yes or no."""
+    kind, *texts = text.split(",")
+    found: dict[str, Any] = {"kind": kind.strip()}
+    for part in texts:
+        name, equals, value = (word.strip() for word in part.partition("="))
         if not equals or not name or not value:
-            raise FedboundsError(f"--algorithm: {text!r} is not NAME=VALUE, e.g. local_steps=5")
+            raise FedboundsError(f"{option}: {part!r} is not NAME=VALUE, e.g. local_steps=5")
         try:
             found[name] = WORDS[value] if value in WORDS else float(parse_assignments({name: value})[name])
         except FedboundsError:

@@ -270,6 +270,9 @@ def test_a_log_of_losses_meets_a_bound_of_the_function_gap(place, capsys):
     assert fedbounds.main([*words, "--f-min", "1.5", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["settings"]
     assert found["measured"] == pytest.approx([1 / (1 + t) for t in range(1, 9)])
+    process = [*words[:-4], "--participation", "without-replacement,clients=3,participants=2", "--f-min", "1.5"]
+    assert fedbounds.main(process) == 0
+    assert "taken to be without-replacement" in capsys.readouterr().out
     assert fedbounds.main(words) == 2
     assert "give read_log f_min, the least value of f" in capsys.readouterr().err
 

@@ -27,6 +27,10 @@ LOSSES = {name: LOG[name] for name in ("round", "train_loss")}
 THEOREM, GAP = "arbitrary-participation/theorem-3.1", "fedmrn/theorem-1"
 GIVEN = {"L": 1, "F": 4, "sigma": 0, "nu": 1, "beta": 0, "delta": 0}
 
+QUADRATIC = Quadratic(np.array([[1.0], [1.5], [2.0]]) * np.ones(2), np.array([[2.0, 0], [-2, 4], [0, -4]]), 0.0,
+                      np.array([3.0, -2]))  # fmt: skip
+FALLING = AnalyzedFedMRN(0.125, 2, "sparsifier", keep=1.0, step_shift=15.0)
+
 
 # --- participation --------------------------------------------------------------------------------------------------
 
@@ -69,8 +73,7 @@ def test_a_process_that_draws_nothing_is_a_record():
     ("full", {"clients": 10**9}, "participation of clients = 1000000000 in 3 rounds needs about"),
     (Full(4), {"clients": 5}, "clients = 5, and the participation has 4; leave clients= out"),
     ([[0.25] * 4] * 3, {"clients": 5}, "clients = 5, and the participation has 4; leave clients= out"),
-    (WithoutReplacement(4, 2), {}, "is without-replacement, which is random and does not say who took part in each"),
-    (Bernoulli(4, 0.5), {}, r"give the record here, the weights \(T, N\) or a file, and the process in confront"),
+    (Bernoulli(4, 0.5), {"clients": 5}, "clients = 5, and the participation has 4; leave clients= out"),
     (4, {}, r"participation= is 'full', a process, a file or weights \(T, N\): weights has shape \(\)"),
     ([1, 0], {}, r"participation= is 'full', a process, a file or weights \(T, N\): weights has shape \(2,\)"),
     ("all", {}, "cannot read the record of participation all: No such file"),
@@ -82,6 +85,32 @@ def test_participation_that_is_not_one_is_one_line(participation, more, message)
     with pytest.raises(FedboundsError, match=message) as refused:
         read_log(LOG, FEDAVG, participation, **more)
     assert "\n" not in str(refused.value)
+
+
+def test_a_process_stands_for_a_record_that_nobody_kept(tmp_path):
+    process = WithoutReplacement(4, 2)
+    drawn = process.matrix(3, np.random.default_rng(1))
+    given = GIVEN | {"rho": 0.75}
+    recorded = confront(read_log(LOG, FEDAVG, drawn), THEOREM, given=given, participation=process)
+    declared = read_log(LOG, FEDAVG, process)
+    declared = Trace.load(declared.save(tmp_path / "trace.npz"))
+    for more in ({}, {"participation": process}):
+        found = confront(declared, THEOREM, given=given, **more)
+        assert found.measured.tolist() == recorded.measured.tolist() and found.result.key == recorded.result.key
+        np.testing.assert_array_equal(found.bound, recorded.bound)
+        assert "nobody recorded who took part: participation is taken to be without-replacement" in found.notes
+    assert str(declared).startswith("log of fedavg: 4 clients, 1 seed, 3 rounds, 4 recorded")
+    with pytest.raises(FedboundsError, match="participation= is not that of the log; leave it out"):
+        confront(declared, THEOREM, given=given, participation=WithoutReplacement(4, 3))
+    with pytest.raises(FedboundsError, match="participation= has 5 clients, the log has 4"):
+        confront(declared, THEOREM, given=given, participation=WithoutReplacement(5, 2))
+    products = np.ones((4, 4, 4))
+    whole = read_log(LOSSES | {"gradient_products": products}, FEDAVG, process)
+    with pytest.raises(FedboundsError, match=r"needs beta \(.*delta \("):  # weights along the run are not known
+        confront(whole, THEOREM, given={name: value for name, value in GIVEN.items() if name not in ("beta", "delta")})
+    gap = read_log(LOSSES, FALLING, process, f_min=1)
+    found = confront(gap, GAP, given={"L": 2, "sigma": 0, "G": 12, "Gamma": 11, "Delta1": 13})
+    assert found.constants["K"].value == 2 and found.measured.tolist() == [1, 0.5, 0.25]
 
 
 def test_a_record_of_zeros_and_ones_is_normalized_or_kept_as_it_is_asked(tmp_path):
@@ -100,10 +129,6 @@ def test_a_record_of_zeros_and_ones_is_normalized_or_kept_as_it_is_asked(tmp_pat
 
 
 # --- logs of losses alone -------------------------------------------------------------------------------------------
-
-QUADRATIC = Quadratic(np.array([[1.0], [1.5], [2.0]]) * np.ones(2), np.array([[2.0, 0], [-2, 4], [0, -4]]), 0.0,
-                      np.array([3.0, -2]))  # fmt: skip
-FALLING = AnalyzedFedMRN(0.125, 2, "sparsifier", keep=1.0, step_shift=15.0)
 
 
 def test_a_log_of_losses_meets_a_bound_of_the_function_gap_as_a_simulation_does():
@@ -209,6 +234,15 @@ def test_arrays_have_names_of_the_user_too(tmp_path):
 def test_columns_that_name_none_are_one_line(columns):
     with pytest.raises(FedboundsError, match=r"must name columns, e\.g\. {'round': 'Step', 'train_loss': 'Loss'}"):
         read_log(LOG, FEDAVG, "full", clients=2, columns=columns)
+
+
+@pytest.mark.parametrize(("names", "seeds"), [
+    (["7", "3"], [3, 7]), (["2.0", "1"], [1, 2]), (["2", "b"], [0, 1]), (["1", "1.0"], [0, 1]), (["", "b"], [0, 1]),
+])  # fmt: skip
+def test_runs_with_numbers_are_seeds_of_these_numbers(names, seeds, tmp_path):
+    lines = [f"{t},{name},{t + 1 + i}" for i, name in enumerate(names) for t in range(3)]
+    (tmp_path / "log.csv").write_text("\n".join(["round,seed,train_loss", *lines]))
+    assert read_log(tmp_path / "log.csv", FEDAVG, "full", clients=2).seed.tolist() == seeds
 
 
 # --- the source is never overwritten --------------------------------------------------------------------------------

@@ -391,7 +391,7 @@ def test_what_is_no_log_at_all_is_one_line():
     ("log.csv", "", "holds no rounds"),
     ("log.npz", "PK", "damaged or no npz file"),
     ("log.txt", "", "holds no rounds"),
-    ("log.txt", "[1, 2]", "unknown format of a log; give format=, one of tensorboard"),
+    ("log.txt", "[1, 2]", r"unknown format of a log, '\[1, 2\]'; give format=, one of tensorboard"),
 ])  # fmt: skip
 def test_files_that_are_no_logs_are_one_line(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
