@@ -203,6 +203,9 @@ def test_runs_of_a_panel_are_seeds_with_their_common_rounds(tmp_path):
     notes = trace.spec["log"]["notes"]
     assert "read the 3 rounds that have train_loss of all 2 runs, of 5 in the log" in notes
     assert "the runs are seeds: 0 = a - 1, 1 = b" in notes
+    for end in ("__MIN", "__MAX"):
+        with pytest.raises(FedboundsError, match=f"unknown column 'Train/Loss{end}'"):
+            read(tmp_path / "wandb.csv", columns={"train_loss": f"Train/Loss{end}"})
     compared = confront(read(tmp_path / "wandb.csv", f_min=0), GAP, given=GIVEN)
     assert set(notes) <= set(compared.notes)
 
@@ -219,7 +222,7 @@ def test_a_metric_that_lacks_rounds_is_left_out_unless_it_is_chosen(tmp_path):
     path = write(
         tmp_path,
         "log.csv",
-        lines(("round", "train_loss", "test_loss"), *((t, v, "" if t % 2 else v) for t, v in STEPS)),
+        lines(("round", "train_loss", "test_loss"), *((t, v, "NA" if t % 2 else v) for t, v in STEPS)),
     )
     trace = read(path)
     assert trace.train_loss.tolist() == [LOSSES] and "test_loss" not in trace.metrics
