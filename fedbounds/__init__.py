@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from fedbounds.bounds.theory.registry import results as results
     from fedbounds.command_line import main as main
     from fedbounds.empirical.comparison.compare_run import confront as confront
+    from fedbounds.empirical.comparison.read_log import read_log as read_log
     from fedbounds.empirical.comparison.recorder import Recorder as Recorder
-    from fedbounds.empirical.comparison.recorder import read_log as read_log
     from fedbounds.empirical.falsification.adversary import adversary as adversary
     from fedbounds.empirical.falsification.worst_case import worst_case as worst_case
     from fedbounds.empirical.invariants.compressor import check_compressor as check_compressor
@@ -75,7 +75,8 @@ VERBS = {
     "fedbounds.empirical.monitoring.accountant": "ParticipationAccountant",
     "fedbounds.empirical.simulation.moments": "moments",
     "fedbounds.empirical.comparison.compare_run": "confront",
-    "fedbounds.empirical.comparison.recorder": "Recorder read_log",
+    "fedbounds.empirical.comparison.read_log": "read_log",
+    "fedbounds.empirical.comparison.recorder": "Recorder",
     "fedbounds.empirical.falsification.adversary": "adversary",
     "fedbounds.empirical.falsification.worst_case": "worst_case",
     "fedbounds.empirical.papers.arbitrary_participation.invariants": "check_invariants",

@@ -36,7 +36,7 @@ COMMANDS = {
     "run": ("fedbounds.cli.sweeps:run", "Run the simulations of a TOML file."),
     "results": ("fedbounds.cli.sweeps:results", "Print the table of a TOML file's runs."),
     "schema": ("fedbounds.cli.sweeps:schema", "Print the JSON Schema of a TOML file, for editors."),
-    "confront": ("fedbounds.cli.confront:confront", "Compare the runs of a TOML file with a result."),
+    "confront": ("fedbounds.cli.confront:confront", "Compare the runs of a TOML file, or a log, with a result."),
     "figure": ("fedbounds.cli.figures:figure", "Draw a figure by name or from a TOML file."),
     "report": ("fedbounds.cli.report:report", "Write an HTML report on the runs of a TOML file, or on a paper."),
     "demo": ("fedbounds.cli.figures:demo", "Run the main comparison on images, offline, in two minutes."),

@@ -48,7 +48,7 @@ EMPIRICAL = (
     BOUNDS
     | FONTS
     | {"fedbounds.empirical", "torch", "sklearn", "PIL", "xarray", "pandas", "hypothesis", "flwr", "PEPit", "cvxpy"}
-    | {"distributed"}
+    | {"distributed", "tensorboard", "h5py"}
 )
 FIGURES = EMPIRICAL | {"fedbounds.figures", "matplotlib", "mpl_toolkits", "jinja2", "markupsafe"}
 ALLOWED = {"bounds": BOUNDS, "empirical": EMPIRICAL, "figures": FIGURES}

@@ -98,8 +98,8 @@ CASES = [
 # paths that are read, or the folder of results, which holds nothing but files with the keys of runs as names
 READ = {
     "advise setting", "adversary replay", "adversary merge", "run spec", "run out", "results spec", "results out",
-    "confront spec", "confront results", "figure results", "figure data", "report spec", "report figures",
-    "report results",
+    "confront spec", "confront log", "confront results", "figure results", "figure data", "report spec",
+    "report figures", "report results",
 }  # fmt: skip
 
 

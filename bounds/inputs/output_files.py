@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.atomic_files import write_atomically, write_file
-from fedbounds.bounds.inputs.user_files import inputs, open_regular, read_bytes
+from fedbounds.bounds.inputs.user_files import inputs, is_protected, open_regular, read_bytes
 
 BEGINNING = 2**16  # bytes in which a file says what it is
 LARGEST = 2**28  # bytes of a file whose checksum is compared
@@ -75,6 +75,8 @@ def check_outputs(outputs: Iterable[Output], force: bool = False, runs: Path | N
             continue
         if (about.st_dev, about.st_ino) in (inputs() or ()):
             raise FedboundsError(f"{where}: it is an input of this command; give another name")
+        if is_protected(path):
+            raise FedboundsError(f"{where}: a log was read from this file; choose another name")
         if not force and not is_ours(output, vouched):
             hint = "give --force or another name (in Python force=True)"
             raise FedboundsError(f"{where}: it exists and fedbounds did not write it; {hint}")

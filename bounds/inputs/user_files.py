@@ -21,6 +21,7 @@ _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST},}}")
 
 _INPUTS: ContextVar[set[tuple[int, int]] | None] = ContextVar("inputs", default=None)
+_PROTECTED: set[str] = set()  # the user's own logs, from which traces of this process were read
 
 
 def inputs() -> frozenset[tuple[int, int]] | None:
@@ -38,6 +39,20 @@ def record_inputs() -> Iterator[None]:
     finally:
         if token is not None:
             _INPUTS.reset(token)
+
+
+def protect(path: str | os.PathLike[str]) -> None:
+    """Never overwrite this file of the user's in this process, wherever a trace that was read from it goes."""
+    _PROTECTED.add(os.path.abspath(path))
+
+
+def is_protected(path: Path) -> bool:
+    """Whether a file that is there is one of those, under whatever name."""
+    for name in _PROTECTED:
+        with suppress(OSError, ValueError):
+            if os.path.samefile(name, path):
+                return True
+    return False
 
 
 def _note(about: os.stat_result) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.empirical.comparison.paper_runs import PaperRuns
-from fedbounds.empirical.comparison.run_setting import RunSetting
+from fedbounds.empirical.comparison.paper_runs import FUNCTION_GAP, GRADIENT_OF_F, PaperRuns
+from fedbounds.empirical.comparison.run_setting import RunSetting, stationarity
+from fedbounds.empirical.simulation.trace import Trace
 
 OVERALL = "gradient noise and participation"
 
@@ -60,6 +61,8 @@ def measure_of_run(measure: Measure, setting: RunSetting, over: tuple[str, ...])
         raise FedboundsError(f"a run is measured over its rounds, the result bounds: {measure}")
     if measure.over not in over:
         raise FedboundsError(f"the run is measured over {' or '.join(over)}, the result bounds: {measure}")
+    if setting.logged:
+        _check_logged(setting, measure)
     if setting.q is None:
         return replace(measure, expectation=OVERALL, given="", latex=measure.latex.replace(r"\mid\mathcal Q", ""))
     if not measure.given:
@@ -68,6 +71,23 @@ def measure_of_run(measure: Measure, setting: RunSetting, over: tuple[str, ...])
             "run a process instead"
         )
     return measure
+
+
+def _check_logged(setting: RunSetting, measure: Measure) -> None:
+    """Refuse a log without the quantity that a result bounds, with the ways to record it."""
+    assert isinstance(setting.run, Trace)
+    gap = measure.of.startswith(FUNCTION_GAP)
+    needed = "objective_gap" if gap else stationarity(setting.algorithm) if measure.of == GRADIENT_OF_F else ""
+    if not needed or needed in setting.run.metrics:
+        return
+    has = [name for name in setting.run.metrics if name != "participants"]
+    way = (
+        "give read_log f_min, the least value of f, and a column train_loss"
+        if gap
+        else "record it in each round with Recorder, or give the log a column gradient_norm_squared or gradients"
+    )
+    bounded = replace(measure, expectation="", given="")
+    raise FedboundsError(f"the log has {', '.join(has) or 'no metric'}, and the result bounds: {bounded}; {way}")
 
 
 def _values_at_horizons(

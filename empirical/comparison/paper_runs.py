@@ -23,6 +23,7 @@ from fedbounds.empirical.simulation.trace import Trace
 
 Constants = dict[str, Constant | NoConstant]
 GRADIENT_OF_F = "squared gradient norm of f"
+FUNCTION_GAP = "function gap"  # begins what a result bounds that is about f(x_t) - f*
 MEASURED = "constants that were measured are those of this run: its bound is no guarantee, for this or any other run"
 
 
@@ -167,6 +168,10 @@ class PaperRuns(ABC):
 
     def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         """What a result bounds, at every recorded round (R,), and its samples (seeds, R), if there are any."""
+        if of.startswith(FUNCTION_GAP):
+            return average_samples(
+                setting.recorded("objective_gap", "the gap: the problem must know the least value of F")
+            )
         if of != GRADIENT_OF_F:
             raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {of}")
         return setting.values, setting.samples

@@ -316,23 +316,28 @@ def _of_log(run: Trace, problem: Problem | None, participation: Process | np.nda
     if problem is not None:
         raise FedboundsError("a log has no problem: leave problem= out, and give its constants, given={...}")
     algorithm = algorithm_from_spec(run.spec["algorithm"])
-    metric = stationarity(algorithm)
-    if metric not in run.dims:
-        raise FedboundsError(
-            f"the log lacks {metric}: give every client's gradients, or {metric} itself, in each recorded round"
-        )
-    q = run.participation(int(run.seed[0]))
-    process = Recorded(q) if participation is None else as_process(participation)
-    if process.clients != q.shape[1]:
-        raise FedboundsError(f"participation= has {process.clients} clients, the log has {q.shape[1]}")
-    if isinstance(process, Recorded) and not np.array_equal(np.asarray(process.weights), q):
+    q = run.participation(int(run.seed[0])) if "participation_weight" in run.arrays else None
+    own = process_from_spec(run.spec["participation"]) if q is None else _recorded_process(q)
+    process = own if participation is None else as_process(participation)
+    if process.clients != own.clients:
+        raise FedboundsError(f"participation= has {process.clients} clients, the log has {own.clients}")
+    if q is None and describe_process(process) != describe_process(own):
+        raise FedboundsError("participation= is not that of the log; leave it out")
+    if q is not None and isinstance(process, Recorded) and not np.array_equal(np.asarray(process.weights), q):
         raise FedboundsError("participation= is not the log's record; leave it out")
-    norms, recorded, T = run.arrays[metric], run.arrays["round"], int(run.spec["rounds"])
-    _check_presence(process, q)
-    sparse = f"measured in {len(recorded)} of {T} rounds only: {BETWEEN}"
+    recorded, T, metric = run.arrays["round"], int(run.spec["rounds"]), stationarity(algorithm)
+    nothing = np.full((len(run.arrays["seed"]), len(recorded)), np.nan)  # a log of losses alone
+    norms = run.arrays.get(metric, nothing)
+    notes = [*run.spec.get("log", {}).get("notes", ())]
+    if q is None:
+        notes.append(f"nobody recorded who took part: participation is taken to be {process.kind}")
+    else:
+        _check_presence(process, q)
+    if int(run.spec["record_every"]) > 1:
+        notes.insert(0, f"measured in {len(recorded)} of {T} rounds only: {BETWEEN}")
     return RunSetting(
         algorithm=algorithm,
-        problem=Logged(q.shape[1], int(run.spec["dimension"])),
+        problem=Logged(process.clients, int(run.spec["dimension"])),
         process=process,
         q=q if isinstance(process, Recorded) else None,
         label="logged" if len(norms) == 1 else f"mean of {len(norms)} logged runs",
@@ -341,10 +346,16 @@ def _of_log(run: Trace, problem: Problem | None, participation: Process | np.nda
         values=norms.mean(axis=0),
         samples=norms,
         common_noise=False,
-        notes=(sparse,) if int(run.spec["record_every"]) > 1 else (),
+        notes=tuple(notes),
         run=run,
         logged=True,
     )
+
+
+def _recorded_process(q: np.ndarray) -> Process:
+    """The process of a log that names none: full participation where it is recorded, else the record."""
+    full = np.allclose(q, 1 / q.shape[1], rtol=1e-12, atol=0)
+    return Full(q.shape[1]) if full else Recorded(q)
 
 
 def _check_presence(process: Process, q: np.ndarray) -> None:

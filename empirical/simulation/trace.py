@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.inputs.checks import check_memory
 from fedbounds.bounds.inputs.output_files import Output, write_stream
-from fedbounds.bounds.inputs.user_files import open_regular
+from fedbounds.bounds.inputs.user_files import open_regular, protect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,7 @@ SCHEMA = "fedbounds-trace-1"
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 ARCHIVE = rb"(?s)PK\x03\x04.{26}about\.json\.npy"  # how a trace begins
 LARGEST = 2**32  # bytes a trace may unpack to
+MOST_SHOWN = 15  # metrics in the printed summary
 SMALL = 2**16  # bytes of a trace that is put together in memory and not compressed, which takes half the time
 
 
@@ -51,7 +53,8 @@ class Trace(Shown):
     # `empty_rounds` and `unnormalized_rounds` (rounds in which nobody took part, and whose positive weights, of minimax
     # algorithms $nw_iq_i$, do not sum to one: outside the theory, but that minimax theory wants a sum of one on average
     # only; (seed,)), `diverged_at` (the recorded round at which a seed was found not to be finite, -1 if never), and
-    # the problem's metrics, (seed, round)
+    # the problem's metrics, (seed, round). A log of a run whose participants nobody recorded has no `participants`,
+    # `empty_rounds` and `unnormalized_rounds`
     arrays: Mapping[str, np.ndarray]
     dims: Mapping[str, tuple[str, ...]]  # name -> the names of its dimensions
     spec: dict[str, Any]  # what was run, as a JSON-able dictionary
@@ -68,6 +71,40 @@ class Trace(Shown):
             return self.__dict__["arrays"][name]
         except KeyError:
             raise AttributeError(f"the trace has no array {name!r}; it has {', '.join(self.dims)}") from None
+
+    def __repr__(self) -> str:
+        """One line; `print` shows the whole summary."""
+        return f"<Trace: {self._about}>"
+
+    def __str__(self) -> str:
+        """What was run, then each recorded quantity with its first and last value, the mean over the seeds."""
+        at = self.arrays.get("round", np.zeros(0))
+        ends = f"at round {at[0]} -> {at[-1]}" if len(at) else ""
+        names = [name for name in self.metrics if len(at) and name != "participants"]
+        width = max(map(len, names), default=0)
+        lines = [f"  {name:{width}}  {self._end(name, 0)} -> {self._end(name, -1)}" for name in names[:MOST_SHOWN]]
+        more = [f"  and {len(names) - MOST_SHOWN} more: trace.metrics"] if len(names) > MOST_SHOWN else []
+        log = self.spec.get("log", {})
+        said = [*(f"read from {path}" for path in log.get("files", ())), *log.get("notes", ())]
+        return "\n".join(
+            [self._about, *([f"  recorded {ends}:"] if names else []), *lines, *more, *(f"  {s}" for s in said)]
+        )
+
+    def _end(self, name: str, place: int) -> str:
+        return number(float(np.mean(self.arrays[name][:, place])))
+
+    @property
+    def _about(self) -> str:
+        """Kind, algorithm, clients, seeds and rounds."""
+        log, algorithm = self.engine == "logged", self.spec.get("algorithm", {})
+        kind = "log" if log else "simulation"
+        of = f" of {algorithm['kind']}" if isinstance(algorithm, Mapping) and "kind" in algorithm else ""
+        counts = [f"{self.spec['clients']} clients"] if "clients" in self.spec else []
+        counts += [f"{len(self.statuses)} seed{'s' if len(self.statuses) != 1 else ''}"]
+        at = self.arrays.get("round", np.zeros(0))
+        counts += [f"{self.spec['rounds']} rounds, {len(at)} recorded"] if "rounds" in self.spec else []
+        bad = self.statuses.count("diverged")
+        return f"{kind}{of}: {', '.join(counts)}{f'; {bad} seeds diverged' if bad else ''}"
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(self.__dict__, arrays=dict(self.arrays), dims=dict(self.dims))
@@ -150,6 +187,8 @@ class Trace(Shown):
             if about["schema"] != SCHEMA:
                 raise FedboundsError(f"the trace {path} has schema {about['schema']!r}, this version reads {SCHEMA!r}")
             intact = checksum == _checksum(about, arrays)
+            for log in about["spec"].get("log", {}).get("files", ()):
+                protect(log)
         except FedboundsError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 raise FedboundsError(f"there is no trace {path}") from None

@@ -75,8 +75,10 @@ force_option = click.option(
 )
 
 
-def _split_key(context: click.Context, _parameter: click.Parameter, key: str) -> str:
+def _split_key(context: click.Context, _parameter: click.Parameter, key: str | None) -> str | None:
     """The key of KEY or KEY:FORM; `_form_of` adds the form."""
+    if key is None or "=" in key:
+        return key
     key, _, form = key.partition(":")
     context.meta["form"] = form or None
     return key

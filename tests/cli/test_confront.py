@@ -210,3 +210,92 @@ def test_constants_that_do_not_fit_on_a_device_are_one_line(tmp_path, monkeypatc
     with pytest.raises(FedboundsError, match=r"cpu ran out of memory .* of toy at once: take fewer clients") as caught:
         confront_sweep(sweep, THEOREMS["arbitrary"], results=tmp_path, device="cpu")
     assert "\n" not in str(caught.value)
+
+
+# --- a log of a run made elsewhere --------------------------------------------------------------------------------
+
+ARBITRARY = THEOREMS["arbitrary"]
+KNOWN = ["L=1", "F=4", "sigma=0", "nu=1", "beta=0", "delta=0"]
+OF_LOG = ["--algorithm", "fedavg,local_step_size=0.01,local_steps=5", "--participation", "full", "--clients", "4"]
+
+
+@pytest.fixture
+def log(place):
+    (place / "log.csv").write_text("Step;Grad 1;Grad 2\n1;4,5;3,5\n2;2;2\n3;1;1\n")
+    columns = ("round=Step", "gradient_norm_squared=Grad 1", "gradient_norm_squared=Grad 2")
+    return ["--log", "log.csv", "--first-round", "1", *(word for column in columns for word in ("--column", column))]
+
+
+def test_the_run_of_a_log_is_compared_as_in_the_library(log, place, capsys):
+    words = ["confront", ARBITRARY, *KNOWN, *log, *OF_LOG]
+    assert fedbounds.main([*words, "--out", "of-log.png"]) == 0
+    printed = capsys.readouterr().out
+    assert "log.csv: mean of 2 logged runs" in printed and "the runs are seeds: 0 = Grad 1, 1 = Grad 2" in printed
+    assert printed.splitlines()[-3:] == ["written of-log.png", "written of-log.csv", "written of-log.json"]
+    assert fedbounds.main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    columns = {"round": "Step", "gradient_norm_squared": ["Grad 1", "Grad 2"]}
+    trace = fedbounds.read_log(
+        "log.csv", fedbounds.algorithms.FedAvg(0.01, 5), "full", clients=4, first_round=1, columns=columns
+    )
+    known = {name: float(value) for name, value in (text.split("=") for text in KNOWN)}
+    expected = confront(trace, ARBITRARY, given=known)
+    (found,) = document["settings"]
+    assert document["log"] == "log.csv" and found["seeds"] == [0, 1] and document["form"] == expected.form.name
+    assert found["measured"] == expected.measured.tolist() == [4, 2] and found["bound"] == expected.bound.tolist()
+    assert fedbounds.main([*words, "--set", "L=1e-9"]) == 2  # given twice
+    small = [*words[:2], "L=1", "F=1e-9", *KNOWN[2:], *words[2 + len(KNOWN) :]]
+    assert fedbounds.main(small) == 1  # crossed inside its conditions
+    capsys.readouterr()
+
+
+def test_a_record_of_zeros_and_ones_is_normalized(log, place, capsys):
+    (place / "who.csv").write_text("1,1\n1,0\n")
+    words = ["confront", ARBITRARY, *KNOWN, *log, *OF_LOG[:2], "--participation", "who.csv"]
+    assert fedbounds.main(words) == 2
+    assert "(round 0 sums to 2): give --normalize, which divides each round by its sum" in capsys.readouterr().err
+    assert fedbounds.main([*words, "--normalize"]) == 0
+    capsys.readouterr()
+
+
+def test_a_log_of_losses_meets_a_bound_of_the_function_gap(place, capsys):
+    history = {"losses_centralized": [[t, 1.5 + 1 / (1 + t)] for t in range(9)]}
+    (place / "flower.dat").write_text(json.dumps({"run": "first", **history}))
+    algorithm = (
+        "fedmrn-analysis,operator=sparsifier,keep=1,local_step_size=0.125,local_steps=2,step_shift=15,progressive=false"
+    )
+    known = ["L=2", "sigma=0", "G=12", "Gamma=11", "Delta1=13"]
+    words = ["confront", "fedmrn/theorem-1", *known, "--log", "flower.dat", "--format", "flower"]
+    words += ["--algorithm", algorithm, *OF_LOG[2:]]
+    assert fedbounds.main([*words, "--f-min", "1.5", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["settings"]
+    assert found["measured"] == pytest.approx([1 / (1 + t) for t in range(1, 9)])
+    process = [*words[:-4], "--participation", "without-replacement,clients=3,participants=2", "--f-min", "1.5"]
+    assert fedbounds.main(process) == 0
+    assert "taken to be without-replacement" in capsys.readouterr().out
+    assert fedbounds.main(words) == 2
+    assert "give read_log f_min, the least value of f" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    ([ARBITRARY], "Missing argument 'KEY'."),
+    (["a.toml", ARBITRARY], "Missing option '--out' F: The figure"),
+    (["a.toml", ARBITRARY, "--out", "x.png", "--clients", "3"], "--clients is about a log: give --log"),
+    (["a.toml", ARBITRARY, "--out", "x.png", "--first-round", "0"], "--first-round is about a log"),
+    ([ARBITRARY, "--log", "log.csv"], "--log needs the algorithm of the run: give --algorithm, e.g. fedavg,"),
+    ([ARBITRARY, "--log", "log.csv", "--algorithm", "fedavg,3"], "--algorithm: '3' is not NAME=VALUE, e.g."),
+    ([ARBITRARY, "--log", "log.csv", "--algorithm", "fedav"], "unknown algorithm 'fedav'; did you mean "),
+    ([ARBITRARY, "--log", "log.csv", *OF_LOG, "--column", "round"], "--column 'round' is not NAME=COLUMN, e.g."),
+    ([ARBITRARY, "--log", "log.csv", *OF_LOG], "give --column round=Step --column 'train_loss=Grad 1'"),
+    ([ARBITRARY, "--log", "log.csv", *OF_LOG[:2], "--column", "round=Step", "--column", "train_loss=Grad 1"],
+     "give --participation full and --clients N if every client did, else --participation the weights (T, N) or a CSV"),
+    ([ARBITRARY, "--log", "log.csv", *OF_LOG, "--column", "round=Step", "--column", "train_loss=Grad 1"],
+     "it is [1.0, 2.0, 3.0]; give --first-round 1 to begin"),
+    ([ARBITRARY, "--log", "no.csv", *OF_LOG], "cannot read the log no.csv: No such file or directory"),
+    ([ARBITRARY, "--log", "log.csv", *OF_LOG, "--out", "log.png", "--force", "--first-round", "1",
+      "--column", "round=Step", "--column", "gradient_norm_squared=Grad 1", *KNOWN], "it is an input of this command"),
+])  # fmt: skip
+def test_what_is_wrong_about_a_log_is_one_line(words, message, log, capsys):
+    assert fedbounds.main(["confront", *words]) == 2
+    told = capsys.readouterr().err
+    assert message in told and len(told.splitlines()) == 1

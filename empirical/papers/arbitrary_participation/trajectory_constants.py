@@ -39,6 +39,8 @@ from fedbounds.empirical.simulation.trace import Trace
 def measure_along_run(setting: RunSetting, interval: int) -> Constants:
     """Smoothness, noise and divergences along a run that recorded its models."""
     assert isinstance(setting.run, Trace)
+    if setting.logged and not {"gradient_products", "participation_weight"} <= setting.run.arrays.keys():
+        return {}
     q = setting.weights()
     if setting.logged:
         return _logged(setting.run, interval, q)
@@ -91,8 +93,6 @@ def _measure(
 
 def _logged(run: Trace, P: int, q: np.ndarray) -> Constants:
     """The divergences at the windows' starts, of a run made elsewhere that recorded its clients' gradients there."""
-    if "gradient_products" not in run.arrays:
-        return {}
     T, recorded = q.shape[1], run.arrays["round"]
     starts = _starts(recorded, P, T)
     at_starts = [

@@ -66,6 +66,9 @@ class FedMRNPaper(paper_runs.PaperRuns):
         algorithm, problem = analyzed(setting.algorithm), setting.problem
         falling = _has_falling_steps(form, result)
         stated = paper_runs.run_constants(setting)
+        if setting.logged and algorithm.step_shift is not None:
+            mu = 2 / (algorithm.local_step_size * (algorithm.step_shift + 1))
+            stated["strong_convexity"] = Constant(mu, "given", "by the steps of the run, 2/(mu (gamma + 1))")
         _check_steps(algorithm, form, result, stated, compared.given)
         measured, notes = compared.measured_constants(stated, lambda: measure_along_run(setting))
         constants: paper_runs.Constants = stated | measured | of_algorithm(algorithm, problem)
@@ -75,6 +78,9 @@ class FedMRNPaper(paper_runs.PaperRuns):
         constants["initial_squared_distance"] = _initial_distance(problem)
         gradients = gradient_bound(setting, form, constants, falling)
         constants["stochastic_gradient_bound"] = gradients.bound
+        if setting.logged:  # what a log does not hold is left to the user
+            left = ("initial_squared_distance", "stochastic_gradient_bound")
+            constants = {n: c for n, c in constants.items() if n not in left or isinstance(c, Constant)}
         found = (
             paper_runs.problem_assumptions(setting, constants) | gradients.found | _mask_assumptions(algorithm, form)
         )
@@ -138,12 +144,9 @@ class FedMRNPaper(paper_runs.PaperRuns):
         return AnalyzedFedMRN(eta, S, "sparsifier", keep=keep, step_shift=shift, progressive=progressive)
 
     def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
-        if of != GAP:
+        if of != GAP or not isinstance(setting.run, AnalyzedMoments):
             return super().measure(setting, of)
-        if isinstance(setting.run, AnalyzedMoments):
-            return setting.run.moments.objective_gap, None
-        gaps = setting.recorded("objective_gap", "the gap: the problem must know the least value of F")
-        return paper_runs.average_samples(gaps)
+        return setting.run.moments.objective_gap, None
 
 
 RUNS: paper_runs.PaperRuns = FedMRNPaper()
@@ -158,15 +161,16 @@ def analyzed(algorithm: Algorithm) -> AnalyzedFedMRN:
 
 def of_algorithm(algorithm: AnalyzedFedMRN, problem: Problem) -> paper_runs.Constants:
     """Step size, local steps, amplitude, the relative error of the operator and the number of parameters."""
+    d = problem.dimension  # 0 of a log without models
     q = {
         "sparsifier": math.sqrt(1 / (algorithm.keep or 1) - 1),
-        "norm-scaled-sign": math.sqrt(problem.dimension - 1),
+        "norm-scaled-sign": math.sqrt(d - 1) if d else None,
     }.get(algorithm.operator)
     none = NoConstant(f"it is of signed masks, and the operator is {algorithm.operator}")
-    return paper_runs.algorithm_constants(
+    found = paper_runs.algorithm_constants(
         local_step_size=algorithm.local_step_size, local_steps=algorithm.local_steps
     ) | {
-        "parameters": Constant(float(problem.dimension), "exact", "of the problem"),
+        "parameters": Constant(float(d), "exact", "of the problem"),
         "mask_amplitude": none
         if algorithm.amplitude is None
         else Constant(algorithm.amplitude, "given", "of the algorithm"),
@@ -174,6 +178,11 @@ def of_algorithm(algorithm: AnalyzedFedMRN, problem: Problem) -> paper_runs.Cons
         if q is None
         else Constant(q, "exact", f"of the {algorithm.operator}"),
     }
+    if not d:
+        del found["parameters"]
+        if algorithm.operator == "norm-scaled-sign":
+            del found["relative_compression_error"]
+    return found
 
 
 @dataclass(frozen=True)

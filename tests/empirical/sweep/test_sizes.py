@@ -10,7 +10,7 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.comparison.compare_run import confront
-from fedbounds.empirical.comparison.recorder import read_log
+from fedbounds.empirical.comparison.read_log import read_log
 from fedbounds.empirical.participation import Bernoulli, Recorded, WithoutReplacement
 from fedbounds.empirical.problems import ModelOnData
 from fedbounds.empirical.problems.spec import problem_from_spec
