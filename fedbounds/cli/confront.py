@@ -129,11 +129,10 @@ def confront(
         bare = (*([] if key is None else [key]), *bare)
         key, _, named = (spec or "").partition(":")
         key, form = key or None, form or named or None
-    given_names = {"--log": log, "KEY": key} if log is not None else {"KEY": key, "--out": out}
-    for parameter in context.command.params:
-        name = "KEY" if parameter.name == "key" else parameter.opts[0]
-        if given_names.get(name, "") is None:
-            raise click.MissingParameter(ctx=context, param=parameter)
+    missing = "key" if key is None else "out" if log is None and out is None else None
+    if missing:
+        parameter = next(each for each in context.command.params if each.name == missing)
+        raise click.MissingParameter(ctx=context, param=parameter)
     assert key is not None
     result = load(key)
     drawing.check()
