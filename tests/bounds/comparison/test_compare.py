@@ -122,7 +122,7 @@ def other_paper(symbol, concept):
 
 def test_a_symbol_that_means_different_things_must_be_given_by_its_concept():
     clients = other_paper("P", "clients")
-    with pytest.raises(FedboundsError, match=r"P is the interval in .* and the clients in other/one"):
+    with pytest.raises(FedboundsError, match=r"P is interval in .* and clients in other/one: give interval"):
         compare([THEOREM, clients], ("T", ROUNDS), KNOWN | STEPS)
     by_concept = {k: v for k, v in KNOWN.items() if k != "P"} | {"interval": 2, "clients": 7}
     table = compare([THEOREM, clients], ("T", ROUNDS), by_concept | STEPS)

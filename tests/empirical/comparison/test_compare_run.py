@@ -14,7 +14,6 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate, evaluate_form
-from fedbounds.bounds.participation import constants as of_matrices
 from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Form, Result
@@ -44,6 +43,7 @@ from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments import moments
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.figures.charts.overlay import overlay
+from tests.bounds.participation import reference_constants as of_matrices
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 COROLLARY_3_2 = load("arbitrary-participation/corollary-3.2")
