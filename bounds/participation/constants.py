@@ -37,9 +37,10 @@ def check_weights(q: ArrayLike, *, unit_sum: bool = True, name: str = "weights q
             where = f"{name}[{bad[0]}] sum to {sums[bad[0]]:.12g}"
             ones = bool(np.isin(weights, (0.0, 1.0)).all()) and sums[bad[0]]
             said = "this is a record of who was there: " if ones else ""
-            read = " (Recorded(q, normalize=True); in a TOML file normalize = true)" if sums[bad[0]] else ""
-            what = "divide each row by its sum" if sums[bad[0]] else "a round without participants is not covered"
-            raise FedboundsError(f"{where}; the theorem needs 1 in every round: {said}{what}{read}")
+            what = "divide each row by its sum (Recorded(q, normalize=True); in a TOML file normalize = true)"
+            if not sums[bad[0]]:
+                what = "a round without participants is not covered; leave it out, which is exact if P = 1 or eta = 1"
+            raise FedboundsError(f"{where}; the theorem needs 1 in every round: {said}{what}")
     return weights
 
 

@@ -133,6 +133,11 @@ class Algorithm(ABC):
     def local(self) -> Any:
         """What a participating client computes from what it is `broadcast`: a `LocalSGD`, or a `LocalDescentAscent`."""
 
+    @property
+    def skips_empty_rounds(self) -> bool:
+        """Whether a run without its empty rounds is the same run: they change nothing, and nothing counts them."""
+        return False
+
     @abstractmethod
     def init(self, x0: torch.Tensor, clients: int) -> Any:
         """The state before round 0, from the initial models (seeds, d) and the number of clients N."""

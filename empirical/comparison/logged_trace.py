@@ -34,6 +34,8 @@ def build_trace(
 ) -> Trace:
     """The trace of runs that share their participation, recorded in the rounds `at`; arrays (seeds, rounds, ...).
 
+    Rounds without participants are left out where that leaves the same run (`Algorithm.skips_empty_rounds`).
+
     Args:
         algorithm: of the runs.
         participation: the weights (T, N), or the process where nobody recorded who took part.
@@ -43,6 +45,13 @@ def build_trace(
         log: the files that were read, and notes on how, for the specification.
     """
     S = len(seeds)
+    if MODEL in arrays and NORM in arrays and np.ndim(arrays[MODEL]) == 3:
+        _check_repeats(arrays[MODEL], arrays.get(PRODUCTS, arrays[NORM][..., None, None]), at)
+    if isinstance(participation, np.ndarray) and algorithm.skips_empty_rounds:
+        participation, at, arrays, note = _without_empty_rounds(participation, at, arrays)
+        if note:
+            held = log or {}
+            log = {"files": held.get("files", ()), "notes": (*held.get("notes", ()), note)}
     every = {"seed": seeds, "round": at}
     counts, per_round, taken_part = {"diverged_at": np.full(S, -1)}, {}, {}
     if isinstance(participation, Process):
@@ -70,8 +79,6 @@ def build_trace(
     for name, value in arrays.items():
         if value.ndim != len(dims[name]):
             raise FedboundsError(f"{name} has shape {value.shape[1:]}; expected ({', '.join(dims[name][1:])})")
-    if MODEL in arrays and NORM in arrays:
-        _check_repeats(arrays[MODEL], arrays.get(PRODUCTS, arrays[NORM][..., None, None]), at)
     spec = {
         "problem": LOG,
         "clients": N,
@@ -85,6 +92,19 @@ def build_trace(
         **({} if log is None else {"log": {name: list(texts) for name, texts in log.items()}}),
     }
     return Trace(every | counts | taken_part | per_round | arrays, dims, spec, "logged", ("done",) * S)
+
+
+def _without_empty_rounds(
+    q: np.ndarray, at: np.ndarray, arrays: dict[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], str]:
+    """The run without its rounds without participants, and a note; of records of one model the first is kept."""
+    kept = q.any(axis=1)
+    empty = int((~kept).sum())
+    if not empty or not kept.any():
+        return q, at, arrays, ""
+    at, first = np.unique(np.concatenate([[0], kept.cumsum()])[at], return_index=True)
+    note = f"{empty} of {len(q)} rounds have no participants: they change nothing and are left out"
+    return q[kept], at, {name: value[:, first] for name, value in arrays.items()}, note
 
 
 def check_algorithm(algorithm: Algorithm | Mapping[str, Any]) -> Algorithm:

@@ -81,6 +81,11 @@ class GeneralizedFedAvg(LocalSteps):
         amplifies = self.server_multiplier != 1
         return ServerSchedule(self.interval, self.server_multiplier) if amplifies else ServerSchedule()
 
+    @property
+    def skips_empty_rounds(self) -> bool:
+        """Not where several rounds are amplified together: an interval with an empty round is shorter."""
+        return self.interval == 1 or self.server_multiplier == 1
+
     def init(self, x0: torch.Tensor, clients: int) -> Anchored:
         return Anchored(x0, x0)
 
@@ -117,6 +122,11 @@ class FedAvg(Averaging):
     @property
     def schedule(self) -> ServerSchedule:
         return ServerSchedule()
+
+    @property
+    def skips_empty_rounds(self) -> bool:
+        """Always."""
+        return True
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.comparison.read_log import read_log
 from fedbounds.empirical.comparison.recorder import Recorder
-from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.run import trajectory_quantities
 from fedbounds.empirical.participation import Bernoulli, Full
 from fedbounds.empirical.problems import Quadratic
@@ -400,3 +400,30 @@ def test_files_that_are_no_logs_are_one_line(tmp_path, name, content, message):
     assert "\n" not in str(refused.value)
     with pytest.raises(FedboundsError, match=r"leave participation= out"):
         read_log(LOG, FedAvg(0.1, 1), Q)
+
+
+def test_rounds_without_participants_are_left_out_where_that_is_the_same_run():
+    """The comparison is that of the run without them; with amplified windows they stay, and are refused."""
+    problem = Quadratic([1.0, 0.5], 0.1 * np.arange(8.0).reshape(4, 2), x0=[2.0, 1.0])
+    q = np.zeros((8, 4))
+    q[[0, 2, 5, 6]] = [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.25] * 4, [0, 0.5, 0.5, 0]]
+    known = {"given": {"L": 1, "F": 5, "sigma": 0, "nu": 3, "beta": 3, "delta": 3}, "assume": "all"}
+
+    def compared(algorithm, weights):
+        norms = simulate(algorithm, problem, weights, len(weights)).gradient_norm_squared[0]
+        log = {"round": np.arange(len(weights) + 1), "gradient_norm_squared": norms}
+        trace = read_log(log, algorithm, weights)
+        return trace, confront(
+            trace, "arbitrary-participation/theorem-3.1", interval=algorithm.spec().get("interval", 1), **known
+        )
+
+    kept = q.any(axis=1)
+    for algorithm in (FedAvg(0.02, 2), GeneralizedFedAvg(0.01, 2, 3), GeneralizedFedAvg(0.02, 2, 1, 2)):
+        trace, whole = compared(algorithm, q)
+        _, short = compared(algorithm, q[kept])
+        assert "4 of 8 rounds have no participants: they change nothing and are left out" in whole.notes
+        assert trace.round.tolist() == [0, 1, 2, 3, 4] and trace.spec["rounds"] == 4
+        np.testing.assert_allclose(whole.measured, short.measured, rtol=1e-12)
+        assert whole.bound.tolist() == short.bound.tolist() and whole.rounds.tolist() == short.rounds.tolist()
+    with pytest.raises(FedboundsError, match="a round without participants is not covered; leave it out"):
+        compared(GeneralizedFedAvg(0.001, 2, 3, 2), q)
