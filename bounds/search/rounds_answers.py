@@ -241,7 +241,7 @@ def cost(
         quantity = result.notation.resolve(name)
         if quantity is not None and not quantity.shape:
             number = as_real(name, getattr(value, "value", value))
-            if number.ndim == 0 and number == np.floor(number):
+            if number.ndim == 0 and np.isfinite(number) and number == np.floor(number):
                 known[quantity.concept] = int(number)
     if dimension is not None and COMPRESSED in {quantity.concept for quantity in result.notation.values()}:
         raise FedboundsError(

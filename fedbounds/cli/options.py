@@ -79,7 +79,9 @@ def _split_key(context: click.Context, _parameter: click.Parameter, key: str | N
     """The key of KEY or KEY:FORM; `_form_of` adds the form."""
     if key is None or "=" in key:
         return key
-    key, _, form = key.partition(":")
+    key, colon, form = key.partition(":")
+    if colon and not form:
+        raise FedboundsError(f"the form after {key}: is empty; give KEY or KEY:FORM")
     context.meta["form"] = form or None
     return key
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 import matplotlib as mpl
+from matplotlib import font_manager
 from matplotlib import style as sheets
+from matplotlib.font_manager import FontProperties
 from matplotlib.mathtext import MathTextParser
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -72,7 +74,10 @@ class FigureStyle:
         texts = {"title": self.title, "xlabel": self.xlabel, "ylabel": self.ylabel}
         for name, text in [*texts.items(), *((f"label {key!r}", text) for key, text in self.labels.items())]:
             _check_math(name, text)
-        self.read_sheet()
+        sheet = self.read_sheet()
+        for name, text in [*texts.items(), *((f"label {key!r}", text) for key, text in self.labels.items())]:
+            if text and not text.isascii():
+                _check_characters(name, text, sheet)
 
     @property
     def inches(self) -> float | None:
@@ -123,6 +128,19 @@ def _check_math(name: str, text: str | None) -> None:
             raise FedboundsError(
                 rf"{name} {text!r} is not a legal formula; write mathtext between two $, or \$ for a dollar sign"
             ) from None
+
+
+def _check_characters(name: str, text: str, sheet: Mapping[Any, Any]) -> None:
+    """Refuse characters that the fonts lack: they would be drawn as boxes."""
+    with mpl.rc_context({**mpl.rc_params_from_file(STYLE, use_default_template=False), **sheet}):
+        fonts = [font_manager.findfont(FontProperties(family=[one])) for one in FontProperties().get_family()]
+    known = [font_manager.get_font(path) for path in fonts]
+    lacking = sorted({c for c in text if not any(font.get_char_index(ord(c)) for font in known)})
+    if lacking:
+        raise FedboundsError(
+            f"{name}: the font {known[0].family_name} has no {' '.join(lacking)}; name another font in a style sheet "
+            "(font.family: ...), --style FILE"
+        )
 
 
 _STYLE: ContextVar[FigureStyle | None] = ContextVar("style", default=None)

@@ -326,6 +326,7 @@ def test_show_tells_everything_and_the_styles_tell_one_thing():
     whole = run("show", THEOREM, "--all")[1]
     assert all(f"[{form['name']}]" in whole for form in found["forms"]) and "Other forms" not in whole
     assert run("show", f"{THEOREM}:explicit") == run("show", THEOREM, "--form", "explicit")
+    assert "the form after" in run("show", f"{THEOREM}:")[2]
     assert "given twice" in run("show", f"{THEOREM}:explicit", "--form", "sharp")[2]
     explicit = next(form for form in found["forms"] if form["name"] == "explicit")
     assert run("show", THEOREM, "--form", "explicit", "--latex")[1].strip() == explicit["theorem"]

@@ -55,6 +55,12 @@ def test_at_given_step_sizes_too(epsilon):
     assert answer.rounds == next(T for T in range(1, 100) if reaches(T))
 
 
+@pytest.mark.parametrize("steps", [{"gamma": 0.02, "eta": 1.5}, {}])
+def test_a_cut_off_may_be_infinite(steps):
+    answer = rounds(KEY, 5.0, SMALL | {"K": np.inf} | steps, optimize=() if steps else "gamma,eta")
+    assert isinstance(answer, Reached) and answer.cost.iterations == answer.rounds
+
+
 @pytest.mark.parametrize(("first", "last"), [(2, 40), (10, 11), (30, 120)])
 def test_the_relaxed_bound_is_below_the_best_one_of_the_whole_block(first, last):
     theorem = load(KEY)

@@ -367,3 +367,10 @@ def test_a_figure_for_latex_takes_width_and_words(tmp_path, monkeypatch):
     for part in ("width=3.5in", r"title={A \& B}", r"\addlegendentry{$x$}", r"font=\fontsize{8}{9.6}", "ylabel={b}"):
         assert part in text
     assert r"\addlegendentry{Wang \& Ji 2022, Theorem 3.1 [explicit]}" in text
+
+
+def test_characters_that_the_font_lacks_are_refused():
+    """They would be drawn as boxes."""
+    with pytest.raises(FedboundsError, match="title: the font DejaVu Sans has no 据 数; name another font"):
+        FigureStyle(title="\u6570\u636e")
+    assert FigureStyle(title="Größe von σ², ‖∇f‖", labels={"a": "naïve"}).title == "Größe von σ², ‖∇f‖"
