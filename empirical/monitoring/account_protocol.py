@@ -12,6 +12,7 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.search.rounds_answers import Between, Largest, Never, Reached
 from fedbounds.bounds.theory.registry import merge_tables
+from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.participation.mixing import Presences
@@ -138,3 +139,9 @@ def accounts(declared: Declared) -> dict[str, Account]:
             )
         found[paper] = kind(declared)
     return found
+
+
+def sets_steps_by_rounds(result: Result, form: Form) -> bool:
+    """Whether a form sets step sizes by the number of rounds."""
+    counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
+    return any(str(symbol) in counters for step in form.prescribes.values() for symbol in step.free_symbols)

@@ -39,6 +39,7 @@ from fedbounds.empirical.monitoring.account_protocol import (
     State,
     _Read,
     accounts,
+    sets_steps_by_rounds,
 )
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.participation.mixing import Mixing, Presences
@@ -141,8 +142,7 @@ class ParticipationAccountant:
     def add(self, participants: Iterable[Name] | Mapping[Name, float], weights: Iterable[float] | None = None) -> None:
         """Add one round, with or without participants.
 
-        For results that assume weights of sum one, a round without participants changes nothing and is not counted,
-        where that is exact (a window of one round, or eta = 1); FedAU's intervals count it.
+        Results that assume weights of sum one do not count a round without, if P = 1 or eta = 1: it changes nothing.
 
         Args:
             participants: their names, or their weights by name.
@@ -317,7 +317,7 @@ class ParticipationAccountant:
         if not isinstance(answer, Reached):
             reasons = (*reasons, "no number of rounds is known to reach the target")
             return Remaining(answer, counted, None, False, reasons, title, notes)
-        if _sets_steps_by_rounds(result, chosen):
+        if sets_steps_by_rounds(result, chosen):
             reasons = (
                 *reasons,
                 "the result sets step sizes by the number of rounds, which was not known when they were set",
@@ -349,7 +349,7 @@ class ParticipationAccountant:
             now = self.bound(result, given, form, interval=interval, assume=assume)
         except FedboundsError:  # no complete window yet, say
             return None
-        if _sets_steps_by_rounds(now.result, now.form) or not (now.valid and now.value <= epsilon):
+        if sets_steps_by_rounds(now.result, now.form) or not (now.valid and now.value <= epsilon):
             return None
         counters = {q.name for q in now.result.notation.values() if q.concept == "rounds"}
         known = {n: c for n, c in now.constants.items() if n not in counters and c.source != "derived"}
@@ -593,12 +593,6 @@ def _names(clients: int | Sequence[Name]) -> tuple[Name, ...]:
     if len(set(clients)) < len(clients) or not clients:
         raise FedboundsError("clients must have names of their own, at least one")
     return tuple(clients)
-
-
-def _sets_steps_by_rounds(result: Result, form: Form) -> bool:
-    """Whether a form sets step sizes by the number of rounds."""
-    counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
-    return any(str(symbol) in counters for step in form.prescribes.values() for symbol in step.free_symbols)
 
 
 def _assumptions_of_form(form: Form, checked: Mapping[str, bool]) -> dict[str, bool]:

@@ -390,7 +390,8 @@ def mutate_field(value: Any, how: Callable[[sp.Expr], sp.Expr], name: str = "") 
             yield from ((at, swap(value, k, other)) for at, other in mutate_field(part, how, name))
     elif is_dataclass(value) and not isinstance(value, type):
         for one in fields(value):
-            numeric = "Symbol" not in str(one.type) and not str(one.type).startswith("int")  # a number
+            kind = one.type if isinstance(one.type, str) else getattr(one.type, "__name__", str(one.type))
+            numeric = "Symbol" not in kind and not kind.startswith("int")  # a number
             for at, other in mutate_field(vars(value)[one.name], how, name or one.name) if numeric else ():
                 yield at, replace(value, **{one.name: other})
     elif isinstance(value, sp.Expr | int) and not isinstance(value, bool):

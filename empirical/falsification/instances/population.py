@@ -103,7 +103,7 @@ class Population:
     def from_numbers(cls, numbers: Mapping[str, Any]) -> Self:
         """One instance from all its numbers, as `describe` returns them and JSON stores them."""
         made: dict[str, Any] = {}
-        sizes, ranges = dict[str, int](), cls.all_ranges()
+        sizes, ranges, hints = dict[str, int](), cls.all_ranges(), get_type_hints(cls)
         known = [field.name for field in fields(cls)]
         if strange := [name for name in numbers if name not in known]:
             raise unknown_name(f"number of {cls.__name__}", strange[0], known)
@@ -112,10 +112,11 @@ class Population:
                 raise FedboundsError(f"the instance has no {field.name}: {cls.__name__} needs it")
             if field.name not in ranges:
                 raise FedboundsError(f"{cls.__name__} is no kind of instance that is replayed")
-            value, kind = numbers[field.name], str(field.type)
-            if value is None and "None" in kind:
+            value, hint = numbers[field.name], hints[field.name]
+            kinds = (hint, *get_args(hint))
+            if value is None and type(None) in kinds:
                 made[field.name] = None
-            elif "np.ndarray" in kind:
+            elif np.ndarray in kinds:
                 array = np.asarray(value)
                 if array.dtype.kind == "b" and not ranges[field.name].domain.integer:
                     raise FedboundsError(f"{field.name} = {value!r} is true or false; must be a number")
