@@ -97,14 +97,22 @@ def build_trace(
 def _without_empty_rounds(
     q: np.ndarray, at: np.ndarray, arrays: dict[str, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], str]:
-    """The run without its rounds without participants, and a note; of records of one model the first is kept."""
+    """The run without its rounds without participants, and a note; of records of one model the first is kept.
+
+    Where a logged loss or norm changes in such a round, somebody did participate: all rounds stay.
+    """
     kept = q.any(axis=1)
     empty = int((~kept).sum())
     if not empty or not kept.any():
         return q, at, arrays, ""
-    at, first = np.unique(np.concatenate([[0], kept.cumsum()])[at], return_index=True)
-    note = f"{empty} of {len(q)} rounds have no participants: they change nothing and are left out"
-    return q[kept], at, {name: value[:, first] for name, value in arrays.items()}, note
+    shorter, first, model = np.unique(np.concatenate([[0], kept.cumsum()])[at], return_index=True, return_inverse=True)
+    rounds = f"{empty} of {len(q)} rounds have no participants"
+    for name in (NORM, LOSS):
+        value = arrays.get(name, np.zeros((1, len(at))))
+        if not np.allclose(value, value[:, first][:, model], rtol=SINGLE, atol=0):
+            return q, at, arrays, f"{rounds}, and {name} changes in them: they are kept; check the participation"
+    note = f"{rounds}: they change nothing and are left out"
+    return q[kept], shorter, {name: value[:, first] for name, value in arrays.items()}, note
 
 
 def check_algorithm(algorithm: Algorithm | Mapping[str, Any]) -> Algorithm:

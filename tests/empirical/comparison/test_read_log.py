@@ -125,7 +125,9 @@ def test_a_record_of_zeros_and_ones_is_normalized_or_kept_as_it_is_asked(tmp_pat
     assert read_log(whole, FEDAVG, normalize=True).participation(0)[0].tolist() == [0.5, 0.5, 0]
     with pytest.raises(FedboundsError, match="give normalize=True"):
         read_log(whole, FEDAVG)
-    assert read_log(LOG, FEDAVG, [[1, 0], [0, 1], [0, 0]]).empty_rounds.tolist() == [1]  # sums of 1, and nobody
+    changed = read_log(LOG, FEDAVG, [[1, 0], [0, 1], [0, 0]])  # sums of 1, and nobody
+    assert changed.empty_rounds.tolist() == [1] and changed.spec["rounds"] == 3
+    assert "gradient_norm_squared changes in them: they are kept" in changed.spec["log"]["notes"][0]
 
 
 # --- logs of losses alone -------------------------------------------------------------------------------------------
