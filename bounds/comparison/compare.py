@@ -308,17 +308,19 @@ def _own_constants(
 def _known_constants(
     form: CompiledForm, constants: Mapping[str, Value], own: Mapping[str, tuple[str, str]]
 ) -> dict[str, Value]:
-    """The constants of one form, by symbol: its own, and the shared ones that it knows."""
-    shared = {q.name: v for name, v in constants.items() if name not in own and (q := form.resolve(name)) is not None}
-    return shared | {symbol: constants[name] for name, (key, symbol) in own.items() if key == form.result.key}
+    """The constants of one form: its own by symbol, and the shared ones that it knows by the name that was given."""
+    mine = {symbol: constants[name] for name, (key, symbol) in own.items() if key == form.result.key}
+    shared = {name: q.name for name in constants if name not in own and (q := form.resolve(name)) is not None}
+    return {name: constants[name] for name, symbol in shared.items() if symbol not in mine} | mine
 
 
 def _replaced_defaults(form: CompiledForm, known: Mapping[str, Value]) -> Iterable[str]:
     """A note on every given constant for which the form has a choice of its own."""
+    given = {q.name: value for name, value in known.items() if (q := form.resolve(name)) is not None}
     for rule in form.derived:
-        if rule.free is True and rule.name in known and rule.name in form.needs:
+        if rule.free is True and rule.name in given and rule.name in form.needs:
             yield (
-                f"{rule.name} = {quote(known[rule.name])} as given; its own choice is {rule.why} "
+                f"{rule.name} = {quote(given[rule.name])} as given; its own choice is {rule.why} "
                 f"(give {rule.name} to the other results only: OTHER_KEY.{rule.name}=..., instead of {rule.name}=...)"
             )
 

@@ -43,7 +43,7 @@ class RelaxedBound:
     _least: dict[str, float] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._rules = {name: next(r for r in self.form.derived if r.name == name) for name in self.opaque}
+        self._rules = _first_rules(self.form, self.opaque)
         others = tuple(rule for rule in self.form.derived if rule.name not in self.opaque)
         held = tuple(
             Derived(name, (), lambda name=name: self._least[name], rule.why) for name, rule in self._rules.items()
@@ -65,11 +65,15 @@ class RelaxedBound:
 
 def dependence_known(form: Form, opaque: tuple[str, ...], over: Sequence[str]) -> bool:
     """Whether there are such constants, each with a known dependence on the rounds and none on what is optimized."""
-    first = {rule.name: rule for rule in reversed(form.derived)}
-    rules = [first[name] for name in opaque if name in first]
-    if not rules or len(rules) < len(opaque) or not all(rule.over_rounds for rule in rules):
+    rules = _first_rules(form, opaque)
+    if not rules or len(rules) < len(opaque) or not all(rule.over_rounds for rule in rules.values()):
         return False
-    return not dependencies({i for rule in rules for i in rule.inputs}, form.derived).intersection(over)
+    return not dependencies(opaque, form.derived).intersection(over)
+
+
+def _first_rules(form: Form, names: Sequence[str]) -> dict[str, Derived]:
+    """Of each of these constants the rule that comes first."""
+    return {rule.name: rule for rule in reversed(form.derived) if rule.name in names}
 
 
 @dataclass
@@ -88,7 +92,7 @@ class BlockSearch:
         (True, 1000)
     """
 
-    ratio: Callable[[int], float]
+    ratio: Callable[[float], float]
     excludes: Callable[[int, int], bool]
     least: int
     most: int

@@ -15,7 +15,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Evaluation, Value, evaluate
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.evaluation.program import ROUNDING, holds
 from fedbounds.bounds.search.arb_enclosures import nowhere
@@ -116,10 +116,7 @@ class Target:
             return False
         for choice in self.choices:
             self.effort.spend(1)
-            there = evaluate(
-                self.result, {**self.constants, **choice, self.counter: count}, form=self.form.name, strict=False
-            )
-            if bool(there.valid) and bool(holds(there.value, "<=", np.asarray(self.epsilon))):
+            if self._reached_with(choice, count) is not None:
                 return True
         if not self.mixed:
             return False
@@ -142,14 +139,30 @@ class Target:
         """How far the search came, with a choice that reaches the target at `high`."""
         answer = rounds_between(self.counter, self.epsilon, low, high, tried, self.effort)
         for choice in self.choices if np.isfinite(high) else ():
-            known = {**self.constants, **choice, self.counter: high}
-            there = evaluate(self.result, known, form=self.form.name, strict=False)
-            if bool(there.valid) and bool(holds(there.value, "<=", np.asarray(self.epsilon))):
+            if (there := self._reached_with(choice, high)) is not None:
                 return replace(answer, at=choice, evaluation=there)
         return answer
 
+    def _reached_with(self, choice: Mapping[str, float], count: float) -> Evaluation | None:
+        """The bound with this choice, if it reaches the target."""
+        known = {**self.constants, **choice, self.counter: count}
+        there = evaluate(self.result, known, form=self.form.name, strict=False)
+        return there if bool(there.valid) and bool(holds(there.value, "<=", np.asarray(self.epsilon))) else None
+
+    def ratio(self, count: float) -> float:
+        """Of the best bound to the target: at most 1 if it is reached; `UNKNOWN` if no choice was found."""
+        self.effort.spend(1)
+        answer = self.best(count)
+        if self._noted(answer):
+            return 1.0
+        if isinstance(answer, Minimum | NotAttained):
+            value = answer.value if isinstance(answer, Minimum) else answer.infimum
+            return max(value / self.epsilon, 1 + ROUNDING)
+        return INADMISSIBLE if isinstance(answer, Infeasible) else UNKNOWN
+
 
 INADMISSIBLE = 10.0  # ratio of a bound to the target that stands for no bound: how far the next block goes
+UNKNOWN = 1 + 1e-9  # where a search found no choice: this number does not reach, and no block is excluded by it
 FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
 
 
@@ -190,9 +203,9 @@ def rounds_optimized(
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
     low, high, tried = 0, np.inf, 0.0  # what does not reach, what does, and how far it was tried
     try:
-        falls = not partial.opaque and _falls_with(partial, form, counter.name, [*names, *given])
+        falls = not partial.opaque and _falls_with(partial, counter.name, [*names, *given])
         blocks = not falls and not functions and dependence_known(form, partial.opaque, names)
-        blocks = blocks and _falls_with(partial, form, counter.name, names)
+        blocks = blocks and _falls_with(partial, counter.name, names)
         if not falls and not functions and not blocks:
             try:
                 return _solve_program(target, counter, within, dimension)
@@ -260,7 +273,7 @@ def rounds_in_blocks(
 ) -> Reached | Never | Between | None:
     """The least rounds at given step sizes, where `round_blocks` applies; None where it does not."""
     partial = leave_free(compiled_form(result, form), constants, [counter.name], symbolic=True)
-    if not dependence_known(form, partial.opaque, []) or not _falls_with(partial, form, counter.name, []):
+    if not dependence_known(form, partial.opaque, []) or not _falls_with(partial, counter.name, []):
         return None
     target = Target(result, form, counter.name, epsilon, constants, [], {}, {}, effort)
     return _search_blocks(target, counter, partial, dimension)
@@ -270,25 +283,15 @@ def _search_blocks(
     asked: Target, counter: Quantity, partial: Partial, dimension: int | None
 ) -> Reached | Never | Between:
     """The least rounds T where constants that follow from T by value enter: see `round_blocks`."""
-    epsilon, effort, opaque = asked.epsilon, asked.effort, partial.opaque
+    effort, opaque = asked.effort, partial.opaque
     relaxed = RelaxedBound(asked.result, asked.form, counter.name, asked.constants, opaque)
     lower = replace(asked, result=relaxed.result, form=relaxed.result.form(), choices=[])
 
-    def ratio(answer: Answer) -> float:
-        """Of the best bound to the target; above 1 where no choice is admissible, 0 where that is not known."""
-        if isinstance(answer, Minimum | NotAttained):
-            value = answer.value if isinstance(answer, Minimum) else answer.infimum
-            return 1.0 if holds(np.asarray(value), "<=", np.asarray(epsilon)) else value / epsilon
-        return INADMISSIBLE if isinstance(answer, Infeasible) else 0.0
-
     def excludes(first: int, last: int) -> bool:
         relaxed.hold(first, last)
-        return ratio(lower.best(float(last))) > 1
+        return lower.ratio(float(last)) > UNKNOWN
 
-    def ratio_at(count: int) -> float:
-        return ratio(asked.best(float(count)))
-
-    search = BlockSearch(ratio_at, excludes, 1, LARGEST_COUNT)
+    search = BlockSearch(asked.ratio, excludes, 1, LARGEST_COUNT)
     try:
         if not search.run():
             return _never(asked, search.least, False, everywhere=True)
@@ -395,7 +398,7 @@ def _terms(answer: Answer) -> Mapping[str, float]:
     return {n: float(v) for n, v in answer.evaluation.terms.items()} if isinstance(answer, Minimum) else {}
 
 
-def _falls_with(partial: Partial, form: Form, counter: str, over: Sequence[str]) -> bool:
+def _falls_with(partial: Partial, counter: str, over: Sequence[str]) -> bool:
     """Whether, everything else fixed, every term falls with the rounds and no condition tightens.
 
     Read off the exponents; floor(T/..) counts as one more variable that grows with T. Every term has to rise, and every

@@ -7,6 +7,7 @@ or that a condition fails, everywhere in it. What cannot be excluded is split, n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -253,22 +254,20 @@ def first_reached(reaches: Callable[[float], bool], effort: EvaluationBudget, le
 
     Smaller ones may reach as well: nothing is assumed monotone.
     """
-    powers = [least * 4**k for k in range(27) if least * 4**k <= LARGEST_COUNT]
-    high, found = LARGEST_COUNT, None
-    try:
-        for count in powers:
-            effort.spend(1)
-            if reaches(float(count)):
-                high = found = count
-                break
-        low = max(least - 1, high // 4)
-        while found is not None and high - low > max(1, low // 100):
-            effort.spend(1)
+    found: int | None = None
+
+    def does(count: int) -> bool:
+        nonlocal found
+        effort.spend(1)
+        if yes := reaches(float(count)):
+            found = count
+        return yes
+
+    with suppress(Exhausted):
+        low, high = _glance(does, least)
+        while high is not None and high - low > max(1, low // 100):
             middle = (low + high) // 2
-            low, high = (low, middle) if reaches(float(middle)) else (middle, high)
-            found = high
-    except Exhausted:
-        pass
+            low, high = (low, middle) if does(middle) else (middle, high)
     return found
 
 

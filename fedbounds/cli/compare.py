@@ -85,7 +85,7 @@ def compare(
         raise FedboundsError("compare needs --vary, e.g. --vary rounds=10:1e6:log:50, or --matrix")
     if not keys:
         raise FedboundsError("compare has no KEY; name at least one result, e.g. arbitrary-participation/theorem-3.1")
-    named = [(key, form or None) for key, _, form in (word.partition(":") for word in keys)]
+    named = [options.split_key(word) for word in keys]
     results = [as_compiled(key) for key, _ in named]
     name, values = parse_vary(vary)
     with progress_bar("settings") as watch:

@@ -127,8 +127,8 @@ def confront(
     """
     if log is not None:  # there is no SPEC.toml: KEY comes first
         bare = (*([] if key is None else [key]), *bare)
-        key, _, named = (spec or "").partition(":")
-        key, form = key or None, form or named or None
+        key, named = (None, None) if spec is None else options.split_key(spec)
+        form = form or named
     missing = "key" if key is None else "out" if log is None and out is None else None
     if missing:
         parameter = next(each for each in context.command.params if each.name == missing)

@@ -81,44 +81,28 @@ def figure(
         drawing.check_several()
     drawing.check("claims are a table; leave it out", () if name.endswith("/claims") else options.STYLE_OPTIONS)
     with drawing.style():
-        written = _draw(name, out, force, results, dataset, data, network, full, metric, workers, device)
+        written: list[Path] = []
+        if name.endswith(".toml"):
+            from fedbounds.figures.charts.sweep import sweep_picture
+
+            target = _figure_path(out, Path(name).stem, force, name, results)
+            written += sweep_picture(name, metric, Path(results), workers, device).save(target, force=force)
+        elif name == ATLAS:
+            target = _figure_path(out, name, force)
+            written += _atlas().save(target, force=force)
+        elif name in _datasets():
+            target = _figure_path(out, name, force)
+            written += _samples(name, data).save(target, force=force)
+        else:
+            paper, _, which = name.partition("/")
+            if paper not in paper_names() or not _names(paper):
+                drawn = {one: _names(one) for one in paper_submodules("figures", "drawing")}
+                figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
+                raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
+            written += _paper(
+                paper, which, Path(out), Path(results), dataset, data, network, full, workers, device, force
+            )
     options.print_answer(as_json, "figure", {}, written=written)
-
-
-def _draw(
-    name: str,
-    out: str,
-    force: bool,
-    results: str,
-    dataset: str | None,
-    data: str | None,
-    network: str | None,
-    full: bool,
-    metric: str | None,
-    workers: int,
-    device: str | None,
-) -> list[Path]:
-    """Draw what `fedbounds figure NAME` names; returns what was written."""
-    written: list[Path] = []
-    if name.endswith(".toml"):
-        from fedbounds.figures.charts.sweep import sweep_picture
-
-        target = _figure_path(out, Path(name).stem, force, name, results)
-        written += sweep_picture(name, metric, Path(results), workers, device).save(target, force=force)
-    elif name == ATLAS:
-        target = _figure_path(out, name, force)
-        written += _atlas().save(target, force=force)
-    elif name in _datasets():
-        target = _figure_path(out, name, force)
-        written += _samples(name, data).save(target, force=force)
-    else:
-        paper, _, which = name.partition("/")
-        if paper not in paper_names() or not _names(paper):
-            drawn = {one: _names(one) for one in paper_submodules("figures", "drawing")}
-            figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
-            raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
-        written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device, force)
-    return written
 
 
 def _atlas() -> Picture:

@@ -75,14 +75,24 @@ force_option = click.option(
 )
 
 
+def split_key(word: str) -> tuple[str, str | None]:
+    """The key and the form of KEY or KEY:FORM.
+
+    Example:
+        >>> split_key("fedau/theorem-2:sharp"), split_key("fedau/theorem-2")
+        (('fedau/theorem-2', 'sharp'), ('fedau/theorem-2', None))
+    """
+    key, colon, form = word.partition(":")
+    if colon and not form:
+        raise FedboundsError(f"the form after {key}: is empty; give KEY or KEY:FORM")
+    return key, form or None
+
+
 def _split_key(context: click.Context, _parameter: click.Parameter, key: str | None) -> str | None:
     """The key of KEY or KEY:FORM; `_form_of` adds the form."""
     if key is None or "=" in key:
         return key
-    key, colon, form = key.partition(":")
-    if colon and not form:
-        raise FedboundsError(f"the form after {key}: is empty; give KEY or KEY:FORM")
-    context.meta["form"] = form or None
+    key, context.meta["form"] = split_key(key)
     return key
 
 

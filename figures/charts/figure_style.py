@@ -72,10 +72,9 @@ class FigureStyle:
                 f"font size {self.font_size:g} is out of range; give points from {SMALLEST:g} to {LARGEST:g}, e.g. 8"
             )
         texts = {"title": self.title, "xlabel": self.xlabel, "ylabel": self.ylabel}
-        for name, text in [*texts.items(), *((f"label {key!r}", text) for key, text in self.labels.items())]:
-            _check_math(name, text)
         sheet = self.read_sheet()
         for name, text in [*texts.items(), *((f"label {key!r}", text) for key, text in self.labels.items())]:
+            _check_math(name, text)
             if text and not text.isascii():
                 _check_characters(name, text, sheet)
 

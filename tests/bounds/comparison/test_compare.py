@@ -213,6 +213,7 @@ def test_what_hides_constants_or_is_refuted_is_never_the_best():
         (([THEOREM], ("TT", [10]), KNOWN | STEPS), "did you mean T"),
         (([THEOREM], ("T", [10.5]), KNOWN | STEPS), "outside its domain"),
         (([THEOREM], ("T", [10]), KNOWN | STEPS | {"foo": 1}), "unknown constant"),
+        (([THEOREM], ("T", [10]), KNOWN | STEPS | {"smoothness": 2}), "L is given twice, unequal"),
         (([THEOREM], ("T", [10]), KNOWN), "needs eta .*gamma"),
     ],
 )

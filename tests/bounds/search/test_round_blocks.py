@@ -14,8 +14,10 @@ from fedbounds.bounds.papers.fedau.weight_error import (
     mean_weight_moment,
     weight_error,
 )
+from fedbounds.bounds.search import rounds_with_tuning
 from fedbounds.bounds.search.effort import EvaluationBudget
 from fedbounds.bounds.search.optimize import Minimum, NotAttained, optimize
+from fedbounds.bounds.search.optimize_answers import Undecided
 from fedbounds.bounds.search.round_blocks import BlockSearch, RelaxedBound, dependence_known
 from fedbounds.bounds.search.rounds import Between, Never, Reached, rounds
 from fedbounds.bounds.search.threshold import first_reached
@@ -111,6 +113,13 @@ def test_how_the_weight_statistics_depend_on_the_rounds(p, K, first, more):
         assert maximum(p, K, last) >= maximum(p, K, first)
     declared = {rule.name: rule.over_rounds for rule in load(KEY).form("sharp").derived if "T" in rule.inputs}
     assert declared == {"W": "mean", "Q": "maximum", "Qmean": "mean"}
+
+
+def test_rounds_at_which_a_search_finds_no_choice_do_not_reach(monkeypatch):
+    """What a search does not find is neither an answer nor a reason to exclude a block."""
+    monkeypatch.setattr(rounds_with_tuning, "choose", lambda *args, **named: Undecided("nothing found"))
+    answer = rounds(KEY, 0.5, SMALL, optimize="gamma,eta", effort=0.01)
+    assert isinstance(answer, Between) and answer.high == np.inf and answer.low < 100
 
 
 def test_only_a_declared_dependence_is_used():
