@@ -2,36 +2,75 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.empirical.participation.bernoulli import Bernoulli
 from fedbounds.empirical.participation.clients import CyclicClients, CyclicFromInactive, Markovian
 from fedbounds.empirical.participation.groups import Cyclic, GroupMarkov, PeriodicGroups
 from fedbounds.empirical.participation.process import Process
 from fedbounds.empirical.participation.rates import rates_from_spec
-from fedbounds.empirical.participation.recorded import Recorded
+from fedbounds.empirical.participation.recorded import EmptyRounds, Recorded
 from fedbounds.empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
 from fedbounds.empirical.runtime.kinds import Registry
 
 
-def recorded(*, weights: Any = None, file: Any = None, normalize: bool = False) -> Recorded:
+def recorded(
+    *,
+    weights: Any = None,
+    file: Any = None,
+    normalize: bool = False,
+    clients: int | list[Any] | None = None,
+    columns: dict[str, str] | None = None,
+    round_length: float | None = None,
+    rounds: int | None = None,
+    start: float | None = None,
+    empty_rounds: EmptyRounds = "drop",
+) -> Recorded:
     """A given record of weights: nothing is random, so means are the weights and covariances zero.
 
     Args:
-        weights: (rounds, clients), at least 0; zeros are clients that did not take part.
-        file: a CSV file of the weights, a line per round, a column per client; instead of `weights`.
+        weights: (rounds, clients), at least 0; zeros are clients that did not take part; or another layout.
+        file: a CSV or JSON file of a record in any layout; instead of `weights`.
         normalize: divide the weights of each round by their sum.
+        clients: N, or the names of all clients; needed if some appear in no round.
+        columns: names of columns to those of the file.
+        round_length: the length of a round, for availability intervals.
+        rounds: how many rounds are read.
+        start: the number of the first round, or the time at which it begins.
+        empty_rounds: refuse rounds without participants, or drop them in comparisons where that is exact.
     """
     if file is not None:
         if weights is not None:
             raise FedboundsError("recorded participation: give weights or file, not both")
-        return Recorded.from_csv(file, normalize=normalize)
-    if weights is None:
+        if not isinstance(file, str | os.PathLike):
+            raise FedboundsError(f"file = {quote(file)} must be the path of a CSV or JSON file")
+    elif weights is None:
         raise FedboundsError('recorded participation needs weights (rounds, clients), or file = "weights.csv"')
-    return Recorded(weights, normalize)
+    elif isinstance(weights, str):
+        raise FedboundsError(f"weights = {quote(weights)} must be a matrix (rounds, clients); a file is file = ...")
+    return Recorded.read(
+        weights if file is None else file,
+        normalize=normalize,
+        clients=clients,
+        columns=columns,
+        round_length=round_length,
+        rounds=rounds,
+        start=start,
+        empty_rounds=empty_rounds,
+    )
+
+
+def as_process(participation: Process | Any) -> Process:
+    """A process: itself, from its dictionary, or the record in a file or in memory."""
+    if isinstance(participation, Process):
+        return participation
+    if isinstance(participation, Mapping) and "kind" in participation:
+        return process_from_spec(participation)
+    return Recorded.read(participation)
 
 
 _PROCESSES = (
@@ -57,7 +96,7 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
 
     Args:
         spec: `kind`, and the arguments of that process by name; a record is given by its `weights` or by the
-            CSV `file` that holds them. A `probability` may be a table from which rates are drawn, as
+            `file` that holds them. A `probability` may be a table from which rates are drawn, as
             `fedbounds.empirical.participation.rates.rates_from_spec` describes it; the process's own spec has the
             rates.
 

@@ -11,7 +11,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_memory
 from fedbounds.empirical.comparison.log_formats.log import LARGEST, Columns, Log
 from fedbounds.empirical.comparison.log_formats.tables import Table
-from fedbounds.empirical.participation.recorded import read_csv
+from fedbounds.empirical.participation.csv_lines import read_csv
 
 CLIENT, ROUND, SAMPLES, PART = "client_id", "round_number", "num_samples", "set"
 OTHER = (CLIENT, ROUND, SAMPLES, PART, "hierarchy")
