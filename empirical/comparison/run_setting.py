@@ -11,7 +11,10 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, algorithm_from_spec
+from fedbounds.empirical.comparison.logged_trace import NORM, without_empty_rounds
+from fedbounds.empirical.comparison.measured_constants import SIMULATED_ROUND
 from fedbounds.empirical.participation import Full, Process, Recorded, Round, process_from_spec
+from fedbounds.empirical.participation.spec import Participation, as_process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.problems.logged import LOG, Logged
 from fedbounds.empirical.runtime.streams import Streams
@@ -229,11 +232,6 @@ def _is_deterministic(setting: RunSetting) -> bool:
     return bool((starts[0] == starts[1]).all())
 
 
-def as_process(participation: Process | np.ndarray) -> Process:
-    """A process, or the weights of a record as one."""
-    return participation if isinstance(participation, Process) else Recorded(participation)
-
-
 def stationarity(algorithm: Algorithm) -> str:
     """The metric that the theorems about an algorithm bound."""
     return "envelope_gradient_norm_squared" if algorithm.ascends else "gradient_norm_squared"
@@ -242,7 +240,7 @@ def stationarity(algorithm: Algorithm) -> str:
 def setting_of_moments(
     run: ExactRun | MinimaxMoments,
     problem: Problem | None = None,
-    participation: Process | np.ndarray | None = None,
+    participation: Participation | None = None,
 ) -> RunSetting:
     """The setting of exact moments, which know their problem and participation."""
     if problem is not None and problem is not run.problem:
@@ -252,23 +250,27 @@ def setting_of_moments(
     norms = run.envelope_gradient_norm_squared() if isinstance(run, MinimaxMoments) else run.gradient_norm_squared
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
+    total, at, notes = run.rounds, np.arange(run.rounds + 1), ()
+    if q is not None and run.algorithm.skips_empty_rounds and not q.any(axis=1).all():
+        q, at, kept, note = without_empty_rounds(q, at, {NORM: norms[None]})
+        total, norms, notes = len(q), kept[NORM][0], (note,)
     return RunSetting(
         algorithm=run.algorithm,
         problem=run.problem,
         process=run.participation,
         q=q,
         label=run.label,
-        total=run.rounds,
-        at=np.arange(run.rounds + 1),
+        total=total,
+        at=at,
         values=norms,
         samples=None,
         common_noise=isinstance(run, Moments) and run.noise == "common",
-        notes=(),
+        notes=notes,
         run=run,
     )
 
 
-def setting_of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
+def setting_of_trace(run: Trace, problem: Problem | None, participation: Participation | None) -> RunSetting:
     """The setting of a simulation: the mean over its seeds; a seed that diverged counts as infinite."""
     if run.spec.get("problem") == LOG:
         return _of_log(run, problem, participation)
@@ -289,10 +291,13 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Process
     q = None
     if isinstance(process, Recorded) or "participation" in streams:
         q = process.matrix(total, Streams(0, streams).generator("participation"))
-    norms = np.where(np.isnan(run.arrays[metric]), np.inf, run.arrays[metric])
-    seeds = len(norms)
     every = int(run.spec.get("record_every", 1))
     notes = (f"measured every {every} rounds only: {BETWEEN}",) if every > 1 else ()
+    if isinstance(process, Recorded) and q is not None and algorithm.skips_empty_rounds and not q.any(axis=1).all():
+        run, q, note = _trace_without_empty_rounds(run, q)
+        total, notes = len(q), (*notes, note)
+    norms = np.where(np.isnan(run.arrays[metric]), np.inf, run.arrays[metric])
+    seeds = len(norms)
     if "diverged" in run.statuses:
         notes += (f"{run.statuses.count('diverged')} of {seeds} seeds diverged and count as infinite",)
     return RunSetting(
@@ -311,7 +316,22 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Process
     )
 
 
-def _of_log(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
+def _trace_without_empty_rounds(run: Trace, q: np.ndarray) -> tuple[Trace, np.ndarray, str]:
+    """A simulation of a record and its weights without the rounds without participants, and a note."""
+    per_round = {name: run.arrays[name] for name, dims in run.dims.items() if dims[:2] == ("seed", "round")}
+    every = run.arrays["round"]
+    weights, at, arrays, note = without_empty_rounds(q, every, per_round | {SIMULATED_ROUND: every[None]})
+    if len(weights) == len(q):
+        return run, q, note
+    arrays |= {"round": at, SIMULATED_ROUND: arrays[SIMULATED_ROUND][0]}
+    if "participation_round" in run.arrays:
+        arrays["participation_round"] = (q.any(axis=1).cumsum() - 1)[run.arrays["participation_round"]]
+    spec = run.spec | {"rounds": len(weights), "participation": describe_process(Recorded(weights))}
+    dims = {**run.dims, SIMULATED_ROUND: ("round",)}
+    return Trace({**run.arrays, **arrays}, dims, spec, run.engine, run.statuses), weights, note
+
+
+def _of_log(run: Trace, problem: Problem | None, participation: Participation | None) -> RunSetting:
     """The setting of a run made elsewhere."""
     if problem is not None:
         raise FedboundsError("a log has no problem: leave problem= out, and give its constants, given={...}")

@@ -280,7 +280,7 @@ def _number_rounds(at: np.ndarray, when: np.ndarray | None, asked: _Rounds, wher
         raise FedboundsError(f"{where} begins with round {first}: give start=, the number of the first round")
     T = int(every.max()) - first + 1 if asked.count is None else asked.count
     if T < 1:
-        raise FedboundsError(f"{where} ends with round {every.max()}; give a start= up to that")
+        raise FedboundsError(f"{where} ends with round {every.max()}, before the first round, {first}")
     return at - first, T
 
 
@@ -291,7 +291,7 @@ def _places(names: Sequence[Client], clients: int | list[Client] | None, where: 
         if len(set(clients)) < len(clients) or not clients:
             raise FedboundsError("clients must be different names, at least one")
         if missing := sorted(seen - set(clients), key=str):
-            raise FedboundsError(f"{where}: {unknown_name('client', str(missing[0]), map(str, clients))}")
+            raise FedboundsError(f"{where}: client {missing[0]!r} is not one of the {len(clients)} clients")
         return {name: n for n, name in enumerate(clients)}, len(clients)
     numbers = sorted(name for name in seen if isinstance(name, int))
     ordered: list[Client] = [*numbers, *sorted(name for name in seen if isinstance(name, str))]
@@ -303,7 +303,7 @@ def _places(names: Sequence[Client], clients: int | list[Client] | None, where: 
             return {name: name - 1 for name in numbers}, clients
         if len(ordered) > clients:
             raise FedboundsError(
-                f"{where} has {len(ordered)} clients, and clients = {clients}; give clients={len(ordered)}"
+                f"{where} has {len(ordered)} clients, and clients = {clients}; give clients={len(ordered)} or more"
             )
         return {name: n for n, name in enumerate(ordered)}, clients
     if not ordered:

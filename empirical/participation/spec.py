@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, quote
@@ -64,7 +66,11 @@ def recorded(
     )
 
 
-def as_process(participation: Process | Any) -> Process:
+# a process, its dictionary, or a record as `Recorded.read` takes it
+Participation = Process | np.ndarray | Sequence[Any] | Mapping[Any, Any] | str | os.PathLike[str]
+
+
+def as_process(participation: Participation) -> Process:
     """A process: itself, from its dictionary, or the record in a file or in memory."""
     if isinstance(participation, Process):
         return participation

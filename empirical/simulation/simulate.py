@@ -14,6 +14,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_memory, quote
 from fedbounds.empirical.algorithms import Algorithm, Cohort
 from fedbounds.empirical.participation import Process, Recorded
+from fedbounds.empirical.participation.spec import as_process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.device import device_name, full_precision
 from fedbounds.empirical.runtime.streams import Streams
@@ -404,7 +405,7 @@ def _streams(settings: Sequence[Sequence[int]], fixed: Mapping[str, int] | None)
 
 
 def _process(participation: Process | np.ndarray, problem: Problem, rounds: int) -> Process:
-    process = participation if isinstance(participation, Process) else Recorded(participation)
+    process = as_process(participation)
     if process.clients != problem.clients:
         raise FedboundsError(f"participation is of {process.clients} clients, the problem has {problem.clients}")
     if isinstance(process, Recorded) and process.rounds < rounds:

@@ -15,6 +15,7 @@ from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, ServerSc
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
 from fedbounds.empirical.participation import PeriodicGroups, Permutation, Process, Recorded
 from fedbounds.empirical.participation.sampling import place_pairs
+from fedbounds.empirical.participation.spec import as_process
 from fedbounds.empirical.problems import Problem, Quadratic
 from fedbounds.empirical.simulation.moments.local_work import Coordinates, LocalWork
 from fedbounds.empirical.simulation.moments.minimax import MinimaxMoments, minimax_moments
@@ -254,7 +255,7 @@ def moments(
     """
     if noise not in ("independent", "common"):
         raise unknown_name("noise", str(noise), ["independent", "common"])
-    process = participation if isinstance(participation, Process) else Recorded(participation)
+    process = as_process(participation)
     process.require_one_update("exact moments")
     if rounds is None and isinstance(process, Recorded):
         rounds = process.rounds
