@@ -70,13 +70,13 @@ def recorded(
 Participation = Process | np.ndarray | Sequence[Any] | Mapping[Any, Any] | str | os.PathLike[str]
 
 
-def as_process(participation: Participation) -> Process:
-    """A process: itself, from its dictionary, or the record in a file or in memory."""
+def as_process(participation: Participation, clients: Sequence[int | str] | None = None) -> Process:
+    """A process: itself, from its dictionary, or the record, of these clients, in a file or in memory."""
     if isinstance(participation, Process):
         return participation
     if isinstance(participation, Mapping) and "kind" in participation:
         return process_from_spec(participation)
-    return Recorded.read(participation)
+    return Recorded.read(participation, clients=clients)
 
 
 _PROCESSES = (

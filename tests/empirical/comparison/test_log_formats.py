@@ -271,7 +271,7 @@ def test_the_record_of_leaf_belongs_to_any_log_and_needs_the_clients_then(tmp_pa
     with pytest.raises(FedboundsError, match="has 3 clients, and clients = 2; give clients=3 or more"):
         read_log(log, FEDAVG, system, clients=2)
     stat = write(tmp_path, "metrics_stat.csv", leaf().replace("f_b", "other"))
-    with pytest.raises(FedboundsError, match="client .f_b. is not one of the 3 clients"):
+    with pytest.raises(FedboundsError, match=r"client .f_b. is not one of the 3 clients"):
         read_log(stat, FEDAVG, system)
 
 

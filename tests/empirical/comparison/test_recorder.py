@@ -421,7 +421,9 @@ def test_rounds_without_participants_are_left_out_where_that_is_the_same_run():
     for algorithm in (FedAvg(0.02, 2), GeneralizedFedAvg(0.01, 2, 3), GeneralizedFedAvg(0.02, 2, 1, 2)):
         trace, whole = compared(algorithm, q)
         _, short = compared(algorithm, q[kept])
-        assert "4 of 8 rounds have no participants: they change nothing and are left out, T = 4 and not 8" in whole.notes
+        assert (
+            "4 of 8 rounds have no participants: they change nothing and are left out, T = 4 and not 8" in whole.notes
+        )
         assert trace.round.tolist() == [0, 1, 2, 3, 4] and trace.spec["rounds"] == 4
         np.testing.assert_allclose(whole.measured, short.measured, rtol=1e-12)
         assert whole.bound.tolist() == short.bound.tolist() and whole.rounds.tolist() == short.rounds.tolist()
