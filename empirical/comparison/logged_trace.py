@@ -48,7 +48,8 @@ def build_trace(
     if MODEL in arrays and NORM in arrays and np.ndim(arrays[MODEL]) == 3:
         _check_repeats(arrays[MODEL], arrays.get(PRODUCTS, arrays[NORM][..., None, None]), at)
     if isinstance(participation, np.ndarray) and not participation.any(axis=1).all():
-        note = f"{describe_empty_rounds(participation)}: they are kept, as the run of {algorithm.kind} differs without them"
+        kept = f"they are kept, as the run of {algorithm.kind} differs without them"
+        note = f"{describe_empty_rounds(participation)}: {kept}"
         if algorithm.skips_empty_rounds:
             participation, at, arrays, note = without_empty_rounds(participation, at, arrays)
         held = log or {}

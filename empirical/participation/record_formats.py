@@ -177,12 +177,10 @@ def _of_lists(lists: Any, where: str, clients: int | list[Client] | None, asked:
     """A list of participants for each round."""
     if not isinstance(lists, list | tuple) or not all(isinstance(row, list | tuple) for row in lists):
         raise FedboundsError(f"{where}: participants must be a list of clients for each round, not {quote(lists)}")
-    return _of_rounds(dict(enumerate(lists)), where, clients, asked, last=len(lists) - 1)
+    return _of_rounds(dict(enumerate(lists)), where, clients, asked)
 
 
-def _of_rounds(
-    record: Mapping[Any, Any], where: str, clients: int | list[Client] | None, asked: _Rounds, last: int = 0
-) -> np.ndarray:
+def _of_rounds(record: Mapping[Any, Any], where: str, clients: int | list[Client] | None, asked: _Rounds) -> np.ndarray:
     """A mapping of rounds to participants, or to their weights."""
     lines, names = [], ("round", "client", "weight")
     when = []
@@ -201,7 +199,7 @@ def _of_rounds(
             lines.append((f"{where}, round {t}", (t, client, participants[client] if weighted else 1.0)))
     if not when:
         raise FedboundsError(f"{where} holds no rounds; expected one entry for each round")
-    return _long(_Table(where, names, lines), clients, asked, np.array([*when, last], np.int64))
+    return _long(_Table(where, names, lines), clients, asked, np.array(when, np.int64))
 
 
 def _long(
