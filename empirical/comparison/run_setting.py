@@ -319,11 +319,10 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Partici
 def _trace_without_empty_rounds(run: Trace, q: np.ndarray) -> tuple[Trace, np.ndarray, str]:
     """A simulation of a record and its weights without the rounds without participants, and a note."""
     per_round = {name: run.arrays[name] for name, dims in run.dims.items() if dims[:2] == ("seed", "round")}
-    every = run.arrays["round"]
-    weights, at, arrays, note = without_empty_rounds(q, every, per_round | {SIMULATED_ROUND: every[None]})
+    weights, at, arrays, note = without_empty_rounds(q, run.arrays["round"], per_round)
     if len(weights) == len(q):
         return run, q, note
-    arrays |= {"round": at, SIMULATED_ROUND: arrays[SIMULATED_ROUND][0]}
+    arrays |= {"round": at, SIMULATED_ROUND: np.append(np.flatnonzero(q.any(axis=1)), len(q))[at]}
     if "participation_round" in run.arrays:
         arrays["participation_round"] = (q.any(axis=1).cumsum() - 1)[run.arrays["participation_round"]]
     spec = run.spec | {"rounds": len(weights), "participation": describe_process(Recorded(weights))}
