@@ -316,6 +316,13 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Partici
     )
 
 
+def counted_rounds(algorithm: Algorithm, process: Process, rounds: int) -> int:
+    """The rounds of a simulation that a comparison counts: of a record those with participants, where that is exact."""
+    if not isinstance(process, Recorded) or not algorithm.skips_empty_rounds:
+        return rounds
+    return int(np.asarray(process.weights)[:rounds].any(axis=1).sum()) or rounds
+
+
 def _trace_without_empty_rounds(run: Trace, q: np.ndarray) -> tuple[Trace, np.ndarray, str]:
     """A simulation of a record and its weights without the rounds without participants, and a note."""
     per_round = {name: run.arrays[name] for name, dims in run.dims.items() if dims[:2] == ("seed", "round")}
@@ -342,8 +349,12 @@ def _of_log(run: Trace, problem: Problem | None, participation: Participation | 
         raise FedboundsError(f"participation= has {process.clients} clients, the log has {own.clients}")
     if q is None and describe_process(process) != describe_process(own):
         raise FedboundsError("participation= is not that of the log; leave it out")
-    if q is not None and isinstance(process, Recorded) and not np.array_equal(np.asarray(process.weights), q):
-        raise FedboundsError("participation= is not the log's record; leave it out")
+    if q is not None and isinstance(process, Recorded):
+        given = np.asarray(process.weights)
+        given = given if len(given) == len(q) else given[given.any(axis=1)]  # as the log, without empty rounds
+        if not np.array_equal(given, q):
+            raise FedboundsError("participation= is not the log's record; leave it out")
+        process = Recorded(q)
     recorded, T, metric = run.arrays["round"], int(run.spec["rounds"]), stationarity(algorithm)
     nothing = np.full((len(run.arrays["seed"]), len(recorded)), np.nan)  # a log of losses alone
     norms = run.arrays.get(metric, nothing)

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count, check_memory, check_number, quote, read_number
 from fedbounds.bounds.inputs.user_files import DEEPEST, TOO_DEEP, nests_deeper, read_text
+from fedbounds.bounds.participation.constants import check_weights
 from fedbounds.empirical.participation.csv_lines import PER_CHARACTER, is_number, read_csv
 
 LARGEST = 2**26  # bytes of a record
@@ -88,8 +90,8 @@ def read_record(
     round_length: float | None = None,
     rounds: int | None = None,
     start: float | None = None,
-) -> Any:
-    """The weights (rounds, clients) of a record; what is not recognized is returned as it is.
+) -> np.ndarray:
+    """The weights (rounds, clients) of a record.
 
     Args:
         record: the path of a CSV or JSON file, or in memory what such a file holds.
@@ -123,7 +125,7 @@ def read_record(
 # --- Layouts ---------------------------------------------------------------------------------------------------------
 
 
-def _without_names(record: Any, where: str, clients: int | list[Client] | None, asked: _Rounds) -> Any:
+def _without_names(record: Any, where: str, clients: int | list[Client] | None, asked: _Rounds) -> np.ndarray:
     """Weights, lists of participants, and rounds with their participants."""
     if isinstance(record, Mapping) and len(record) == 1 and "weights" in record:
         record = record["weights"]
@@ -133,14 +135,14 @@ def _without_names(record: Any, where: str, clients: int | list[Client] | None, 
         return _of_rounds(record, where, clients, asked)
     elif _is_lists(record, where):
         return _of_lists(record, where, clients, asked)
-    q = _first_rounds(record, asked)
+    q = _first_rounds(check_weights(record, unit_sum=False, name="weights"), asked)
     N = clients if clients is None or isinstance(clients, int) else len(clients)
-    if N is not None and np.ndim(q) == 2 and np.shape(q)[1] != N:
-        raise FedboundsError(f"clients = {N}, and the participation has {np.shape(q)[1]}; leave clients= out")
+    if N not in (None, q.shape[1]):
+        raise FedboundsError(f"clients = {N}, and the participation has {q.shape[1]}; leave clients= out")
     return q
 
 
-def _first_rounds(weights: Any, asked: _Rounds) -> Any:
+def _first_rounds(weights: np.ndarray, asked: _Rounds) -> np.ndarray:
     """The rows of a matrix that are read."""
     if asked.length is not None:
         raise FedboundsError("round_length is for columns client, start, end; leave it out")
@@ -407,7 +409,7 @@ def _read_file(path: Path, columns: Mapping[str, str] | None) -> Any:
 
 def _rises(cells: Sequence[str]) -> bool:
     """Whether these are numbers of rounds, each above the one before."""
-    numbers = [n for cell in cells if (n := _number(cell)) is not None and n == int(n)]
+    numbers = [n for cell in cells if (n := _number(cell)) is not None and n.is_integer()]
     return len(numbers) == len(cells) and numbers == sorted({*numbers})
 
 
@@ -459,7 +461,7 @@ def _client(name: Any, place: str) -> Client:
         return int(text.partition(".")[0]) if re.fullmatch(r"\d{1,30}(\.0*)?", text) else text
     if isinstance(name, int | np.integer) and not isinstance(name, bool):
         return int(name)
-    if isinstance(name, float) and name == int(name):
+    if isinstance(name, float) and name.is_integer():
         return int(name)
     raise FedboundsError(f"{place}: the client {quote(name)} must be a name or a whole number")
 
@@ -468,6 +470,8 @@ def _number(cell: Any) -> float | None:
     """A number, or a text of one; else None."""
     if isinstance(cell, str):
         return read_number(cell) if is_number(cell) else None
+    if isinstance(cell, int) and abs(cell) > sys.float_info.max:
+        return math.inf
     return float(cell) if isinstance(cell, int | float | np.number) and not isinstance(cell, bool) else None
 
 

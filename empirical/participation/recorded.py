@@ -93,15 +93,15 @@ class Recorded(Process):
             >>> Recorded.read(free, round_length=10).weights.tolist()
             [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
         """
-        where = f"{record}: " if isinstance(record, str | os.PathLike) else ""
-        weights = read_record(
-            record, clients=clients, columns=columns, round_length=round_length, rounds=rounds, start=start
-        )
         try:
+            weights = read_record(
+                record, clients=clients, columns=columns, round_length=round_length, rounds=rounds, start=start
+            )
             found = cls(weights, normalize)
             check_empty_rounds(found._matrix, empty_rounds)
         except FedboundsError as error:
-            raise FedboundsError(f"{where}{error}") from None
+            file = str(record) if isinstance(record, str | os.PathLike) else ""
+            raise FedboundsError(str(error) if file in str(error) else f"{file}: {error}") from None
         return found
 
     @property

@@ -53,7 +53,7 @@ def recorded(
     elif weights is None:
         raise FedboundsError('recorded participation needs weights (rounds, clients), or file = "weights.csv"')
     elif isinstance(weights, str):
-        raise FedboundsError(f"weights = {quote(weights)} must be a matrix (rounds, clients); a file is file = ...")
+        raise FedboundsError(f"weights must be numbers in an array of shape (rounds, clients), not {quote(weights)}")
     return Recorded.read(
         weights if file is None else file,
         normalize=normalize,

@@ -452,8 +452,8 @@ def test_a_simulation_of_a_record_is_compared_without_its_empty_rounds(every):
 
 
 def test_what_is_measured_along_such_a_run_has_the_batches_of_its_own_rounds():
-    problem = problem_from_spec({"kind": "images", "dataset": "digits", "clients": 4, "network": "linear", "batch": 8, "partition": "dirichlet",
-                                 "gradient_norm": True})  # fmt: skip
+    problem = problem_from_spec({"kind": "images", "dataset": "digits", "clients": 4, "network": "linear", "batch": 8,
+                                 "partition": "dirichlet", "gradient_norm": True})  # fmt: skip
     run = simulate(FedAvg(0.02, 2), problem, WITH_EMPTY, 8, record_models=True, record_participation=True)
     found = confront(run, THEOREM, problem=problem, participation=WITH_EMPTY)
     assert found.rounds[-1] == 4 and not found.guarantee

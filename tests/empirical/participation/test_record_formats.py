@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fedbounds as fb
 from fedbounds.bounds.errors import FedboundsError
@@ -130,7 +132,7 @@ def answers(name: str, folder: Path) -> list[object]:
     spec = {"kind": "recorded", "file": str(folder / name), "normalize": True, **keys(name)}
     norms = [4.0, 3.0, 2.0, 2.0, 1.5, 1.0, 0.5]
     log = {"round": range(7), "gradient_norm_squared": norms}
-    found = confront(read_log(log, FEDAVG, spec), THEOREM, given=GIVEN)
+    found = confront(read_log(log, FEDAVG, spec), THEOREM, given=GIVEN, participation=spec)
     note = "1 of 6 rounds have no participants: they change nothing and are left out, T = 5 and not 6"
     assert note in found.notes and found.measured.tolist() == [4.0, 3.0, 2.0, 1.5, 1.0]
     (folder / f"{name}.advise.toml").write_text(SETTING.format(name=name, more=more), encoding="utf-8")
@@ -141,7 +143,7 @@ def answers(name: str, folder: Path) -> list[object]:
     bound = accountant.bound(THEOREM, dict(L=1, F=1, I=2, gamma=0.005, eta=1, sigma=0.1, d=0.5), interval=2)
     (folder / f"{name}.toml").write_text(SWEEP.format(name=name, more=more), encoding="utf-8")
     sweep = read_sweep(folder / f"{name}.toml")
-    (run,) = confront_sweep(sweep, THEOREM, results=folder / "results").values()
+    (run,) = confront_sweep(sweep, THEOREM, results=folder / "results", given={"T": 5}).values()
     assert note in run.notes and len(run.rounds) == 5
     return [
         found.bound.tolist(), advice.of(THEOREM).to_dict(), accountant.quantities(), float(bound.value),
@@ -297,6 +299,34 @@ def test_a_file_of_no_layout_is_one_line_with_its_name(name, content, message, t
     with pytest.raises(FedboundsError, match=message) as refused:
         Recorded.read(tmp_path / name)
     assert "\n" not in str(refused.value)
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=3),
+    st.sampled_from(["0", "1", "a", "2.0", ""]),
+)
+NAMED = st.sampled_from(["round", "client", "participants", "start", "end", "weight", "samples", "weights", "0", "1"])
+RECORDS = st.recursive(
+    CELLS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMED | CELLS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(RECORDS, st.sampled_from([{}, {"clients": 3}, {"round_length": 0.5}, {"start": 0}, {"columns": {"round": "0"}}]))
+def test_whatever_is_read_is_weights_or_one_line(record, more) -> None:
+    if isinstance(record, str):
+        return
+    try:
+        q = np.asarray(Recorded.read(record, **more).weights)
+        assert q.ndim == 2 and np.isfinite(q).all() and (q >= 0).all()
+    except FedboundsError as error:
+        assert "\n" not in str(error)
 
 
 # --- places of files ------------------------------------------------------------------------------------------------
