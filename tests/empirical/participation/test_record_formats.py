@@ -220,6 +220,8 @@ def test_the_accountant_takes_records_of_its_clients_by_name(paths: dict[str, Pa
     ({1: ["a"], 3: ["a"]}, {"start": 0}, [[0], [1], [0], [1]]),
     ({1: ["a"], 3: ["a"]}, {"rounds": 4}, [[1], [0], [1], [0]]),
     ({5: ["a"], 6: ["b"]}, {"start": 5, "rounds": 1}, [[1, 0]]),
+    ({5: ["a"], 6: ["b"]}, {"start": 6}, [[0, 1]]),
+    ({"client": [0, 0, 0], "start": [0, 5, 28], "end": [30, 10, 40]}, {"round_length": 20}, [[1], [1]]),
     ({"weights": [[1, 0], [0, 1], [1, 1]]}, {"start": 1, "rounds": 1}, [[0, 1]]),
     ({"Tag": [0, 1], "Wer": ["x", "y"], "q": [0.25, 2]}, {"columns": {"round": "Tag", "client": "Wer"}},
      [[0.25, 0], [0, 2]]),
