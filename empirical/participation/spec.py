@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError
@@ -13,6 +13,7 @@ from fedbounds.empirical.participation.groups import Cyclic, GroupMarkov, Period
 from fedbounds.empirical.participation.process import Process
 from fedbounds.empirical.participation.rates import rates_from_spec
 from fedbounds.empirical.participation.recorded import Recorded
+from fedbounds.empirical.participation.sample_weighted import SampleWeighted
 from fedbounds.empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
 from fedbounds.empirical.runtime.kinds import Registry
 
@@ -34,6 +35,16 @@ def recorded(*, weights: Any = None, file: Any = None, normalize: bool = False) 
     return Recorded(weights, normalize)
 
 
+def sample_weighted(*, process: Mapping[str, Any], client_weights: Sequence[float]) -> SampleWeighted:
+    """The participants of another process, averaged with weights of their own, such as their numbers of samples.
+
+    Args:
+        process: the table of the process, with its kind.
+        client_weights: a positive number for each client.
+    """
+    return SampleWeighted(process_from_spec(process), client_weights)
+
+
 _PROCESSES = (
     Full,
     WithReplacement,
@@ -48,7 +59,8 @@ _PROCESSES = (
     CyclicFromInactive,
 )
 PARTICIPATION: Registry[Process] = Registry(
-    "participation", {process.kind: process for process in _PROCESSES} | {Recorded.kind: recorded}
+    "participation",
+    {process.kind: process for process in _PROCESSES} | {Recorded.kind: recorded, SampleWeighted.kind: sample_weighted},
 )
 
 
