@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.empirical.participation.bernoulli import Bernoulli
 from fedbounds.empirical.participation.clients import CyclicClients, CyclicFromInactive, Markovian
 from fedbounds.empirical.participation.groups import Cyclic, GroupMarkov, PeriodicGroups
@@ -16,6 +16,8 @@ from fedbounds.empirical.participation.recorded import Recorded
 from fedbounds.empirical.participation.sample_weighted import SampleWeighted
 from fedbounds.empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
 from fedbounds.empirical.runtime.kinds import Registry
+
+OF_PROBLEM = "problem"  # the weights of clients in the objective of a sweep's problem
 
 
 def recorded(*, weights: Any = None, file: Any = None, normalize: bool = False) -> Recorded:
@@ -35,13 +37,20 @@ def recorded(*, weights: Any = None, file: Any = None, normalize: bool = False) 
     return Recorded(weights, normalize)
 
 
-def sample_weighted(*, process: Mapping[str, Any], client_weights: Sequence[float]) -> SampleWeighted:
+def sample_weighted(
+    *, process: Mapping[str, Any], client_weights: str | Sequence[float] = OF_PROBLEM
+) -> SampleWeighted:
     """The participants of another process, averaged with weights of their own, such as their numbers of samples.
 
     Args:
         process: the table of the process, with its kind.
-        client_weights: a positive number for each client.
+        client_weights: a positive number for each client; "problem" for the weights in the problem's objective.
     """
+    if isinstance(client_weights, str):
+        raise FedboundsError(
+            f"client_weights = {quote(client_weights)} must be a list of positive numbers, one for each client; in a "
+            f'sweep "{OF_PROBLEM}" stands for those of [problem]'
+        )
     return SampleWeighted(process_from_spec(process), client_weights)
 
 

@@ -1,5 +1,7 @@
 """Objectives with weights, f = sum_n p_n F_n: against a mean over more clients, and against recursions by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from scipy.optimize import linprog
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.comparison.compare_sweep import confront_sweep
 from fedbounds.empirical.comparison.read_log import read_log
 from fedbounds.empirical.comparison.recorder import Recorder
 from fedbounds.empirical.data.datasets import load_dataset
@@ -33,6 +36,8 @@ from fedbounds.empirical.problems import (
 )
 from fedbounds.empirical.simulation.moments import moments
 from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.sweep import resolve
+from fedbounds.empirical.sweep.runs import plan
 
 N, D, CLIENTS = 4, 3, 12  # clients, dimension, and clients with those that never participate
 P = np.array([0.1, 0.2, 0.3, 0.4])
@@ -200,6 +205,15 @@ def test_bounds_of_logistic_regression_hold_with_weights(uneven):
         assert np.sum((weights[0] @ each - mean) ** 2) <= Bounds(problem.softmax.gradients, p).combined(weights)[0]
 
 
+def test_bounds_from_gradients_are_attained_by_signs(uneven):
+    problem, _ = uneven
+    b, p, c = problem.softmax.gradients, problem.client_weights, np.array([0.7, 0.0, 0.3, 0.0])
+    signed = np.array(list(itertools.product((-1, 1), repeat=N))) * b  # gradients in one dimension
+    assert Bounds(b, p).combined(c[None])[0] == pytest.approx(((signed @ (c - p)) ** 2).max(), rel=1e-12)
+    apart = np.abs(signed - (signed @ p)[:, None]).max()
+    assert problem.constants()["gradient_divergence_sup"].value == pytest.approx(apart, rel=1e-12)
+
+
 def test_any_model_takes_weights_by_samples():
     data = [(torch.tensor([[1.0]]), torch.tensor([2.0])), (torch.ones(3, 1), torch.zeros(3))]
     problem = ModelOnData(lambda x, a, b: (a @ x - b) ** 2, data, torch.zeros(1), client_weights="samples")
@@ -277,3 +291,29 @@ def test_tables_of_a_specification():
     ):
         with pytest.raises(FedboundsError, match=message):
             problem_from_spec(table | {"client_weights": wrong})
+
+
+def test_a_sweep_weighs_updates_as_its_problem(tmp_path):
+    spec = {
+        "rounds": 6,
+        "seeds": [1],
+        "problem": {"kind": "images", "clients": 6, "network": "linear", "partition": "dirichlet",
+                    "client_weights": "samples", "gradient_norm": True},
+        "participation": {"kind": "sample-weighted", "process": {"kind": "full", "clients": 6}},
+        "algorithm": {"kind": "fedavg", "local_step_size": 0.01, "local_steps": 2},
+    }  # fmt: skip
+    sweep = resolve({"name": "weighted", **spec})
+    (comparison,) = confront_sweep(sweep, load(THEOREM), "explicit", results=tmp_path).values()
+    problem = problem_from_spec(spec["problem"])
+    assert isinstance(problem, ImageClassification)
+    shares = problem.partition.sizes / problem.partition.sizes.sum()
+    run = simulate(FedAvg(0.01, 2), problem, SampleWeighted(Full(6), shares), 6, seeds=[1])
+    assert comparison.measured[-1] == pytest.approx(run.gradient_norm_squared[0, :6].min(), rel=1e-4)
+    assert any("with the given weights" in note for note in comparison.notes)
+    assert float(np.ravel(comparison.constants["delta"].value)[-1]) == pytest.approx(0, abs=1e-4)
+    for table, message in (
+        ({"problem": {"kind": "quadratic", "clients": 6, "dimension": 2}}, "the problem has no client_weights"),
+        ({"participation": spec["participation"] | {"client_weights": [1, 2]}}, "expected"),
+    ):
+        with pytest.raises(FedboundsError, match=message):
+            plan(resolve({"name": "weighted", **spec, **table}))
