@@ -311,7 +311,7 @@ def _places(names: Sequence[Client], clients: int | list[Client] | None, where: 
     if whole and (numbers[0] > 1 or numbers[-1] - numbers[0] >= len(numbers)):
         raise FedboundsError(
             f"{where} names the clients {_shown(ordered)}, with gaps between them: give clients=N, the number of all "
-            "clients, or clients=[...], their names"
+            "clients, or the names of all"
         )
     return {name: n for n, name in enumerate(ordered)}, len(ordered)
 
@@ -358,7 +358,7 @@ def _renamed(table: _Table, columns: Mapping[str, str] | None) -> _Table:
     if not any(set(needed) <= set(found) for needed in LAYOUTS):
         raise FedboundsError(
             f"{table.where}: columns {_shown(table.names)} are no layout of participation; expected {EXPECTED}; name "
-            "them, e.g. columns={'round': 'Step', 'client': 'Worker'}"
+            "them, e.g. columns = {'round': 'Step', 'client': 'Worker'}"
         )
     return _Table(table.where, tuple(found), table.lines)
 

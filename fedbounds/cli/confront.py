@@ -45,6 +45,8 @@ ARGUMENTS = {
     "columns": "--column",
     "first_round": "--first-round",
     "f_min": "--f-min",
+    "round_length": "--participation recorded,file=FILE,round_length=",
+    "start": "--participation recorded,file=FILE,start=",
     "client_weights": "--client-weights",
 }
 

@@ -167,6 +167,8 @@ def test_the_command_reads_a_file_or_the_keys_of_a_record(paths: dict[str, Path]
         assert main([*words, "--participation", participation, "--normalize"]) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1] and "T = 5 and not 6" in said[0]
+    assert main([*words, "--participation", "free.csv"]) == 2
+    assert "give --participation recorded,file=FILE,round_length=, the length of a round" in capsys.readouterr().err
 
 
 def test_advise_reads_a_log_as_a_table_and_as_a_recorded_process(paths: dict[str, Path]) -> None:
@@ -287,7 +289,7 @@ def test_a_record_of_no_layout_is_one_line(record, more, message) -> None:
 
 
 @pytest.mark.parametrize(("name", "content", "message"), [
-    ("a.csv", "time,who\n0,x\n1,y\n", r"a.csv: columns time, who are no layout .* name them, e.g. columns=\{'round'"),
+    ("a.csv", "time,who\n0,x\n1,y\n", r"a.csv: columns time, who are no layout .* name them, e.g. columns = \{'round'"),
     ("a.csv", "round,client\n0,x\nlast,y\n", "a.csv, line 3: round = 'last' must be a whole number"),
     ("a.csv", 'round,participants\n0,"1 2"\n0,3\n', "a.csv, line 3: round 0 has two lines"),
     ("a.csv", "round,a,b\n0,1,0\n0,1,1\n", "a.csv: a round has two lines"),
