@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": ("fedbounds.cli.compare:compare", "Compare bounds over a varying constant."),
     "explore": ("fedbounds.cli.explore:explore", "Write web pages with sliders for every result."),
     "audit": ("fedbounds.cli.audit:audit", "Verify the claims and compare with the ledger."),
+    "check": ("fedbounds.cli.check:check", "Check the statement of a theorem file, as a linter does."),
     "refute": ("fedbounds.cli.audit:refute", "Replay the counterexample to a claim."),
     "adversary": (
         "fedbounds.cli.adversary:adversary_command",

@@ -83,6 +83,11 @@ class TheoremFile:
     setting: ProblemClass | None = None
     uses: tuple[str, ...] = ()  # keys of the results that it rests on or improves
     history: tuple[Mapping[str, str], ...] = ()  # versions: date, source and what changed
+    text: str = ""  # of the file
+
+    def line(self, keys: Sequence[str]) -> int:
+        """The line of a key of the file, or of what is around it; 0 if it has none."""
+        return _Document(self.path, self.text).line(keys)
 
 
 class _Document:
@@ -93,11 +98,11 @@ class _Document:
 
     def fault(self, keys: Sequence[str], what: str) -> FedboundsError:
         """An error that names the line of a key."""
-        line = self._line(keys)
+        line = self.line(keys)
         where = f"{self.path}, line {line}" if line else self.path
         return FedboundsError(f"{where}: {'.'.join(keys)}: {what}" if keys else f"{where}: {what}")
 
-    def _line(self, keys: Sequence[str]) -> int:
+    def line(self, keys: Sequence[str]) -> int:
         """The line of a key, or of the innermost table or key around it that has one; 0 without a text."""
         best, depth, table = 0, -1, []
         for number, line in enumerate(self.lines, start=1):
@@ -224,6 +229,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         setting,
         tuple(_texts(at, ["uses"], document.get("uses", []))),
         tuple(document.get("history", ())),
+        text,
     )
 
 
@@ -474,3 +480,68 @@ def _flag(at: _Document, place: Sequence[str], value: Any) -> bool:
     if not isinstance(value, bool):
         raise at.fault(place, f"{quote(value)} must be true or false")
     return value
+
+
+def _either(words: Iterable[str]) -> str:
+    return "|".join(words)
+
+
+def theorem_schema() -> dict[str, Any]:
+    """The JSON Schema of a theorem file, for editors."""
+    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    expressions = {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "minProperties": 1}
+    condition = {"anyOf": [text, {"type": "object", "properties": {"text": text, "why": text}, "required": ["text"]}]}
+    assumed = {"anyOf": [{**texts, "items": {"enum": sorted(ASSUMPTIONS)}}, {"type": "object"}]}
+    of_form = {
+        "terms": {**expressions, "description": "The summands of the bound, NAME = EXPRESSION."},
+        "conditions": {"type": "array", "items": condition, "description": 'Relations, e.g. "gamma <= 1/L".'},
+        "assumptions": {**assumed, "description": "Shared assumptions by name, or a table NAME = STATEMENT."},
+        "step_sizes": {**expressions, "description": "The step sizes that the theorem prescribes."},
+        "where": {**expressions, "description": "Names for parts of expressions."},
+        "order_only": {"type": "boolean", "description": "Whether the bound is inside an O."},
+        "hides": text,
+        "asymptotic": text,
+        "note": text,
+    }
+    of_file = {
+        **of_form,
+        "key": {**text, "pattern": f"^{KEY.pattern}$", "description": "PAPER/NAME, e.g. draft/theorem-1."},
+        "kind": {"enum": [*KINDS]},
+        "title": text,
+        "statement": text,
+        "source": {
+            "anyOf": [text, {"type": "object", "properties": {"paper": text, "number": text, "equations": texts}}]
+        },
+        "bibtex": text,
+        "history": {"type": "array", "items": {"type": "object"}},
+        "measure": {
+            "anyOf": [
+                {**text, "pattern": f"^({_either(AGGREGATES)}) over ({_either(INDEX_SETS)}) of ({_either(MEASURED)})$"},
+                {"type": "object"},
+            ]
+        },
+        "expectation": text,
+        "given": text,
+        "setting": {**text, "description": "The problem class in the words of fedbounds covers."},
+        "algorithm": {**text, "description": "The kind of the algorithm, e.g. fedavg."},
+        "uses": texts,
+        "default": text,
+        "symbols": {"type": "object", "description": 'Symbols that are not standard, e.g. beta = "smoothness".'},
+        "forms": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": of_form,
+                "required": ["terms"],
+                "additionalProperties": False,
+            },
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A theorem of fedbounds",
+        "type": "object",
+        "properties": of_file,
+        "required": ["measure"],
+        "additionalProperties": False,
+    }

@@ -1,6 +1,7 @@
 """Theorems in TOML files: the same result as from code, every verb, and errors that name the line."""
 
 import json
+import tomllib
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import fedbounds as fb
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory import registry
 from fedbounds.bounds.theory.registry import add_theorems, load
-from fedbounds.bounds.theory.theorem_file import read_theorem_file, theorem
+from fedbounds.bounds.theory.theorem_file import OF_FILE, OF_FORM, read_theorem_file, theorem, theorem_schema
 from fedbounds.command_line import main
 
 LOCAL_SGD = """\
@@ -154,3 +155,13 @@ def test_a_folder_of_files_is_a_paper(mine, capsys):
     registry._ADDED.clear()
     with pytest.raises(FedboundsError, match="have the same key draft/local-sgd"):
         add_theorems(str(mine.parent))
+
+
+def test_the_schema_accepts_what_is_read(mine):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = theorem_schema()
+    jsonschema.validate(tomllib.loads(LOCAL_SGD), schema)
+    for old, new in (("conditions", "condition"), ("minimum over", "least over"), ('"smooth"', '"smoth"')):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(tomllib.loads(LOCAL_SGD.replace(old, new)), schema)
+    assert {*schema["properties"]} == {*OF_FILE, *OF_FORM}
