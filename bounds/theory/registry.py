@@ -75,6 +75,7 @@ def add_theorems(path: str) -> list[Result]:
     for one in read_theorem_files(path):
         by_paper.setdefault(one.result.paper, []).append(one)
     for name, files in by_paper.items():
+        THEOREM_FILES[name] = files[0].path
         if name in paper_names():
             raise FedboundsError(f"{files[0].path}: the paper {name!r} exists; begin its keys with another name")
         module = ModuleType(name, f"Theorem files in {path}.")
@@ -249,7 +250,9 @@ def load(key: str) -> Result:
     if is_theorem_file(key):
         from fedbounds.bounds.theory.theorem_file import read_theorem_file  # few commands need it
 
-        return read_theorem_file(key).result
+        found = read_theorem_file(key).result
+        THEOREM_FILES[found.paper] = key
+        return found
     name = key.partition("/")[0]
     if name not in PAPERS and name not in paper_names():
         if near := [r.key for one in PAPERS for r in paper_module(one).RESULTS if r.key == f"{one}/{key}"]:

@@ -37,7 +37,6 @@ from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverCl
 from fedbounds.bounds.theory.measures import Aggregate, IndexSet, Measure
 from fedbounds.bounds.theory.parsing import FUNCTIONS, read_text_expression
 from fedbounds.bounds.theory.problem_class import Cover, ProblemClass
-from fedbounds.bounds.theory.registry import THEOREM_FILES
 from fedbounds.bounds.theory.result import OPERATORS, Condition, Form, Operator, Result, ResultKind, Source, Term
 from fedbounds.bounds.theory.standard_symbols import STANDARD
 from fedbounds.bounds.theory.symbols import (
@@ -154,9 +153,7 @@ def read_theorem_file(path: str | Path) -> TheoremFile:
         modified = Path(path).stat().st_mtime_ns
     except OSError as error:
         raise FedboundsError(f"cannot read {path}: {error.strerror}") from None
-    found = _read(str(path), modified)
-    THEOREM_FILES[found.result.paper] = str(path)
-    return found
+    return _read(str(path), modified)
 
 
 def theorem(key: str, *, measure: str, terms: Mapping[str, str] | None = None, **others: Any) -> Result:

@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 import torch
 
-from fedbounds.bounds.audit.theorem_check import Finding
+from fedbounds.bounds.advice.theorem_check import Finding
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.result import Form, Result

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fedbounds.bounds.audit.theorem_check import Finding, check_result, worst
+from fedbounds.bounds.advice.theorem_check import Finding, check_result, worst
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.theory.theorem_file import TheoremFile, read_theorem_file
 from fedbounds.cli import options

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fedbounds.bounds.audit.theorem_check import check_result
+from fedbounds.bounds.advice.theorem_check import check_result
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.theorem_file import theorem
 from fedbounds.command_line import main
