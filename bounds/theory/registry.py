@@ -60,7 +60,14 @@ def paper_names() -> list[str]:
 
 
 _ADDED: dict[str, ModuleType] = {}  # papers of theorem files, by key
-THEOREM_FILES: dict[str, str] = {}  # the keys of papers of theorem files that were read, and the path of one
+_FILES: dict[str, str] = {}  # the results of theorem files that were read, by key, and their paths
+
+
+def theorem_file_of(result: Result | str) -> str:
+    """The path of the theorem file of a result, or of one of a paper by its key; "" if it is of none."""
+    if isinstance(result, str):
+        return next((path for key, path in _FILES.items() if key.startswith(f"{result}/")), "")
+    return _FILES.get(result.key, "")
 
 
 def add_theorems(path: str) -> list[Result]:
@@ -75,7 +82,7 @@ def add_theorems(path: str) -> list[Result]:
     for one in read_theorem_files(path):
         by_paper.setdefault(one.result.paper, []).append(one)
     for name, files in by_paper.items():
-        THEOREM_FILES[name] = files[0].path
+        _FILES.update({one.result.key: one.path for one in files})
         if name in paper_names():
             raise FedboundsError(f"{files[0].path}: the paper {name!r} exists; begin its keys with another name")
         module = ModuleType(name, f"Theorem files in {path}.")
@@ -251,7 +258,7 @@ def load(key: str) -> Result:
         from fedbounds.bounds.theory.theorem_file import read_theorem_file  # few commands need it
 
         found = read_theorem_file(key).result
-        THEOREM_FILES[found.paper] = key
+        _FILES[found.key] = key
         return found
     name = key.partition("/")[0]
     if name not in PAPERS and name not in paper_names():

@@ -427,7 +427,7 @@ def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assum
     except FedboundsError as error:
         raise at.fault(["setting"], str(error)) from None
     inside = tuple(sorted((name, frozenset(kinds)) for name, kinds in found.said.items()))
-    return found, (Assumption("setting", text, "its setting", cover=Cover((inside,))),)
+    return found, (Assumption("setting", text, "its setting", "participation" in found.said, Cover((inside,))),)
 
 
 def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> tuple[Assumption, ...]:

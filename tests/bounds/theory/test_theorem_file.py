@@ -40,6 +40,7 @@ def mine(tmp_path):
 def _no_added_theorems():
     yield
     registry._ADDED.clear()
+    registry._FILES.clear()
     registry.paper.cache_clear()
     registry.statements.cache_clear()
 
@@ -165,3 +166,15 @@ def test_the_schema_accepts_what_is_read(mine):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(LOCAL_SGD.replace(old, new)), schema)
     assert {*schema["properties"]} == {*OF_FILE, *OF_FORM}
+
+
+def test_runs_are_compared_with_a_file(mine, capsys, tmp_path):
+    mine.write_text(LOCAL_SGD.replace("conditions", 'algorithm = "fedavg"\nconditions'))
+    problem = fb.problems.random_quadratic(3, 2, noise=0.1)
+    run = fb.moments(fb.algorithms.FedAvg(0.02, 5), problem, fb.participation.Full(3), 40)
+    found = fb.confront(run, load(str(mine)))
+    assert found.evaluation.constants["gamma"].value == 0.02 and found.valid[-1] and not found.guarantee
+    L, F, sigma = (problem.constants()[name].value for name in ("smoothness", "initial_gap", "gradient_noise"))
+    assert found.bound[-1] == pytest.approx(4 * F / (0.02 * 5 * 40) + 2 * 0.02 * L * sigma**2 / 3)
+    assert found.measured[-1] == pytest.approx(run.gradient_norm_squared[:40].min())
+    assert not any("not known to cover" in reason for reason in found.why_not)
