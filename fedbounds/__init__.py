@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.search.rounds import rounds as rounds
     from fedbounds.bounds.theory.registry import load as load
     from fedbounds.bounds.theory.registry import results as results
+    from fedbounds.bounds.theory.theorem_file import theorem as theorem
     from fedbounds.command_line import main as main
     from fedbounds.empirical.comparison.compare_run import confront as confront
     from fedbounds.empirical.comparison.read_log import read_log as read_log
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 VERBS = {
     "fedbounds.bounds.errors": "FedboundsError",
     "fedbounds.bounds.theory.registry": "load results",
+    "fedbounds.bounds.theory.theorem_file": "theorem",
     "fedbounds.bounds.advice.coverage": "covers",
     "fedbounds.bounds.evaluation.evaluate": "evaluate",
     "fedbounds.bounds.search.optimize": "optimize",

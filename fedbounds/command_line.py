@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": ("fedbounds.cli.compare:compare", "Compare bounds over a varying constant."),
     "explore": ("fedbounds.cli.explore:explore", "Write web pages with sliders for every result."),
     "audit": ("fedbounds.cli.audit:audit", "Verify the claims and compare with the ledger."),
+    "check": ("fedbounds.cli.check:check", "Check the statement of a theorem file, as a linter does."),
     "refute": ("fedbounds.cli.audit:refute", "Replay the counterexample to a claim."),
     "adversary": (
         "fedbounds.cli.adversary:adversary_command",
@@ -124,9 +125,21 @@ def _show_version(context: click.Context, _parameter: click.Parameter, wanted: b
     callback=_show_version,
     help="Print the version.",
 )
-def cli() -> None:
+@click.option(
+    "--theorems",
+    metavar="PATH",
+    multiple=True,
+    envvar="FEDBOUNDS_THEOREMS",
+    help="Add the theorem file PATH, or those of the folder PATH, to the results of all commands. May be repeated.",
+)
+def cli(theorems: Sequence[str]) -> None:
     """Convergence theory you can run: the numbered results of five federated-learning papers, evaluated for your
     constants, compared with simulations of the algorithms, and verified."""
+    if theorems:
+        from fedbounds.bounds.theory.registry import add_theorems
+
+        for path in theorems:
+            add_theorems(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

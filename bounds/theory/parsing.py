@@ -95,9 +95,9 @@ def read_expression(text: str, result: Result) -> sp.Expr:
         name, equals, meaning = (part.strip() for part in line.partition("="))
         if not equals or not name.isidentifier() or name in names:
             raise FedboundsError(f"{line!r} does not define a new name; it reads NAME = EXPRESSION")
-        value = _read(meaning, name, names, functions)
+        value = read_text_expression(meaning, name, names, functions)
         names[name] = value if value.free_symbols else NamedNumber(name, value)
-    return _read(lines[-1], "expression", names, functions)
+    return read_text_expression(lines[-1], "expression", names, functions)
 
 
 @lru_cache(maxsize=256)
@@ -107,8 +107,9 @@ def _functions_of(result: Result) -> dict[str, Callable[..., Any]]:
     return {f.__name__: f for f in own if not issubclass(f, OverClients)}
 
 
-def _read(
+def read_text_expression(
     text: str, where: str, names: Mapping[str, sp.Expr], functions: Mapping[str, Callable[..., sp.Expr]]
 ) -> sp.Expr:
+    """The expression that one line says."""
     algebra = _Expressions(names, functions)
     return algebra.settled(Parser(text, where, algebra, longest=LONGEST, deepest=DEEPEST).value())

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import fedbounds.bounds
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -55,8 +55,45 @@ class Paper:
 
 
 def paper_names() -> list[str]:
-    """Every paper's key, ours first, then those of installed packages."""
-    return [*PAPERS, *_installed_papers()]
+    """Every paper's key, ours first, then those of installed packages, then those of added theorem files."""
+    return [*PAPERS, *_installed_papers(), *_ADDED]
+
+
+_ADDED: dict[str, ModuleType] = {}  # papers of theorem files, by key
+_FILES: dict[str, str] = {}  # the results of theorem files that were read, by key, and their paths
+
+
+def theorem_file_of(result: Result | str) -> str:
+    """The path of the theorem file of a result, or of one of a paper by its key; "" if it is of none."""
+    if isinstance(result, str):
+        return next((path for key, path in _FILES.items() if key.startswith(f"{result}/")), "")
+    return _FILES.get(result.key, "")
+
+
+def add_theorems(path: str) -> list[Result]:
+    """The theorem of a file, or those of all files of a folder, as results of their papers from now on.
+
+    Raises:
+        FedboundsError: no such file or folder, no theorem in it, a file with an error, or a key that exists.
+    """
+    from fedbounds.bounds.theory.theorem_file import read_theorem_files
+
+    by_paper: dict[str, list[Any]] = {}
+    for one in read_theorem_files(path):
+        by_paper.setdefault(one.result.paper, []).append(one)
+    for name, files in by_paper.items():
+        _FILES.update({one.result.key: one.path for one in files})
+        if name in paper_names():
+            raise FedboundsError(f"{files[0].path}: the paper {name!r} exists; begin its keys with another name")
+        module = ModuleType(name, f"Theorem files in {path}.")
+        module.__dict__.update(
+            __file__=files[0].path,  # a ledger lies beside it
+            RESULTS=tuple(one.result for one in files),
+            REFERENCE=f"theorem files in {path}",
+            BIBTEX="\n".join(one.bibtex for one in files if one.bibtex),
+        )
+        _ADDED[name] = module
+    return [one.result for files in by_paper.values() for one in files]
 
 
 @lru_cache(maxsize=1)
@@ -72,7 +109,7 @@ _BROKEN: dict[str, str] = {}  # papers of other packages that could not be loade
 @contextmanager
 def _loading(name: str) -> Iterator[None]:
     """Load a paper; one of another package that fails once is broken."""
-    if name in PAPERS:
+    if name in PAPERS or name in _ADDED:
         yield
         return
     if name in _BROKEN:
@@ -89,6 +126,8 @@ def paper_module(name: str) -> ModuleType:
     """The module of one paper."""
     if name in PAPERS:
         return importlib.import_module(_place(name, "bounds"))
+    if name in _ADDED:
+        return _ADDED[name]
     if name in _installed_papers():
         with _loading(name):
             return _installed_papers()[name].load()
@@ -198,11 +237,16 @@ def papers() -> Iterator[Paper]:
             _warn(str(error))
 
 
+def is_theorem_file(key: str) -> bool:
+    """Whether a key is the path of a theorem file."""
+    return key.endswith(".toml")
+
+
 def load(key: str) -> Result:
-    """The result with this key.
+    """The result with this key, or of the theorem file with this path.
 
     Raises:
-        FedboundsError: no such paper or result; names the nearest.
+        FedboundsError: no such paper or result; names the nearest. An error in a file names its line.
 
     Example:
         >>> load("arbitrary-participation/theorem-3.1").kind
@@ -210,6 +254,12 @@ def load(key: str) -> Result:
     """
     if not isinstance(key, str):
         raise FedboundsError(f"key = {quote(key)} must be the key of a result, as 'fedau/theorem-2'")
+    if is_theorem_file(key):
+        from fedbounds.bounds.theory.theorem_file import read_theorem_file  # few commands need it
+
+        found = read_theorem_file(key).result
+        _FILES[found.key] = key
+        return found
     name = key.partition("/")[0]
     if name not in PAPERS and name not in paper_names():
         if near := [r.key for one in PAPERS for r in paper_module(one).RESULTS if r.key == f"{one}/{key}"]:

@@ -370,18 +370,22 @@ def read_notation(module: str, floors: Sequence[Derived] = ()) -> Notation:
 
     def quantity(name: str, domain: str = "[0, inf)", dimension: str = "1", per_client: bool = False, **rest: Any):
         shape: Shape = ("clients",) if per_client else ()
-        return Quantity(name, domain=_read_domain(domain), dimension=_read_dimension(dimension), shape=shape, **rest)
+        return Quantity(name, domain=read_domain(domain), dimension=read_dimension(dimension), shape=shape, **rest)
 
     return Notation([quantity(name, **row) for name, row in read_data_file(module).items()], floors)
 
 
-def _read_domain(text: str) -> Domain:
+def read_domain(text: str) -> Domain:
+    """A domain as it is printed; ValueError for anything else."""
     ((whole, left, low, high, right),) = re.findall(r"^(integers in )?([\[(])(.+), (.+)([\])])$", text)
     ends, bounded = (float(low), float(high)), high != "inf"
     return Domain(*ends, left == "(", bounded and right == ")", bool(whole), infinite=not bounded and right == "]")
 
 
-def _read_dimension(text: str) -> Dimension:
+def read_dimension(text: str) -> Dimension:
+    """A dimension as it is printed, such as "f^2/x^2" or "1"; ValueError for anything else."""
+    if not re.fullmatch(r"(1|[a-z]+(\^\d+)?)( [a-z]+(\^\d+)?)*(/[a-z]+(\^\d+)?)*", text):
+        raise ValueError(text)
     found = re.findall(r"(/?)([a-z]+)(?:\^(\d+))?", text)
     return Dimension.of(**{unit: int(power or 1) * (-1 if below else 1) for below, unit, power in found})
 

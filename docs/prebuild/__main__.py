@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from fedbounds.bounds.theory.registry import results
+from fedbounds.bounds.theory.theorem_file import theorem_schema
 from fedbounds.empirical.monitoring.request_schema import question_schema
 from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 from fedbounds.figures.explorer.document import explore
@@ -35,7 +36,7 @@ def prebuild(folder: Path, *, versioned: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(typeset(written_out(source)), encoding="utf-8")
     explore(pages / "sliders")
-    schemas = {"sweep": sweep_schema(), "advise": question_schema()}
+    schemas = {"sweep": sweep_schema(), "advise": question_schema(), "theorem": theorem_schema()}
     schemas |= {result.key: constants_schema(result) for result in results()}
     for name, schema in schemas.items():
         path = pages / "schema" / f"{name}.json"

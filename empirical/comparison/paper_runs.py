@@ -12,9 +12,10 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.inputs.checks import check_count
-from fedbounds.bounds.theory.registry import paper_names, paper_submodule
+from fedbounds.bounds.theory.registry import paper_names, paper_submodule, paper_submodules, theorem_file_of
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.theorem_file import read_theorem_file
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.participation import Process
@@ -229,14 +230,25 @@ class UnknownPaper(PaperRuns):
 
 
 def paper_of(result: Result) -> PaperRuns | None:
-    """What the paper of a result knows of runs; None where it has no module `run`."""
-    module = paper_submodule(result.paper, "empirical", "run") if result.paper in paper_names() else None
+    """What the paper of a result knows of runs; None where it has no module `run`.
+
+    For a theorem file it is the paper that has its algorithm.
+    """
+    path = theorem_file_of(result)
+    name = _paper_of_algorithm(read_theorem_file(path).algorithm) if path else result.paper
+    module = paper_submodule(name, "empirical", "run") if name in paper_names() else None
     if module is None:
         return None
     runs = getattr(module, "RUNS", None)
     if not isinstance(runs, PaperRuns):
         raise FedboundsError(f"{module.__name__} must say RUNS, a fedbounds.empirical.comparison.paper_runs.PaperRuns")
     return runs
+
+
+def _paper_of_algorithm(kind: str) -> str:
+    """The paper that has an algorithm of this kind; "" if none has."""
+    found = paper_submodules("empirical", "algorithms").items()
+    return next((name for name, module in found if any(each.kind == kind for each in module.ALGORITHMS)), "")
 
 
 def problem_constants(problem: Problem) -> Constants:

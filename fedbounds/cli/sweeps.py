@@ -177,14 +177,21 @@ def results(spec: str, device: str | None, csv_path: str | None, force: bool, ou
 @click.command("schema")
 @click.argument("key", required=False, shell_complete=completion.keys)
 def schema(key: str | None) -> None:
-    """Print the JSON Schema of sweep files, of constants of the result KEY (--from), or of settings, for editors.
+    """Print the JSON Schema of sweeps, of constants of the result KEY, of settings or of theorem files, for editors.
 
     \b
     fedbounds schema > sweep.schema.json                 then, in a sweep: #:schema ./sweep.schema.json
     fedbounds schema fedau/theorem-2 > constants.schema.json
     fedbounds schema advise > advise.schema.json         the input of fedbounds advise
+    fedbounds schema theorem > theorem.schema.json       the input of fedbounds check
     """
     from fedbounds.bounds.theory.registry import load
+
+    if key == "theorem":
+        from fedbounds.bounds.theory.theorem_file import theorem_schema
+
+        click.echo(json.dumps(theorem_schema(), indent=1))
+        return
     from fedbounds.empirical.monitoring.request_schema import question_schema
     from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 

@@ -41,7 +41,7 @@ from fedbounds.empirical.papers.arbitrary_participation.participation_constants 
     record_constants,
 )
 from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import measure_along_run
-from fedbounds.empirical.participation import Process, Recorded
+from fedbounds.empirical.participation import Full, Process, Recorded, WithoutReplacement
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, Synthetic
 from fedbounds.empirical.simulation.moments.local_work import Coordinates, apply, sandwich, trace
 from fedbounds.empirical.simulation.moments.moments import require_quadratic
@@ -199,6 +199,9 @@ class ArbitraryParticipation(paper_runs.PaperRuns):
         divergences = bool(wanted & set(DIVERGENCES))
         known = divergences_of(setting.problem) if divergences else None
         constants: paper_runs.Constants = stated | _constants_of(setting.algorithm, interval) | compared.rounds
+        if "participating_clients" in wanted and isinstance(setting.process, Full | WithoutReplacement):
+            many = getattr(setting.process, "participants", setting.process.clients)
+            constants["participating_clients"] = Constant(float(many), "exact", "of the process")
         notes: tuple[str, ...] = ()
         if setting.q is not None:
             constants |= record_constants(setting.q, known, interval, horizons)

@@ -1,0 +1,314 @@
+"""Checks of a stated theorem that need no proof of it: units, constants, conditions, limits and monotonicity.
+
+Every finding is `ok`, a `warning` (unusual, and to be explained) or an `error` (the statement cannot be right), with
+the constants at which it shows. Constants are drawn at random over eight orders of magnitude; a condition that caps a
+constant is met by drawing the constant below its cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.dimension_checker import faults
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.theory.result import Condition, Form, Result
+from fedbounds.bounds.theory.symbols import Quantity
+
+Level = Literal["ok", "warning", "error"]
+DRAWS = 4096  # settings of constants
+ROUNDING = 1e-9
+VECTOR = 4  # clients of a vector
+NEVER_FALLS = {  # concepts in which no bound may fall: more of them makes every problem class larger
+    "initial_gap": "a larger initial gap",
+    "initial_squared_distance": "a larger initial distance",
+    "gradient_noise": "more gradient noise",
+    "gradient_divergence_sup": "more divergent clients",
+    "mean_gradient_divergence": "more divergent clients",
+    "optimum_heterogeneity": "more divergent clients",
+    "optimum_noise": "more gradient noise",
+    "function_heterogeneity": "more divergent clients",
+    "smoothness": "a larger smoothness constant",
+    "gradient_bound": "larger gradients",
+    "stochastic_gradient_bound": "larger gradients",
+}
+QUIET = ("divergence", "heterogeneity", "noise")  # in concepts that are zero without noise and with equal clients
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found."""
+
+    level: Level
+    check: str  # which check
+    form: str
+    text: str  # in one line
+    place: tuple[str, ...] = ()  # the keys in the theorem file that it is about
+    at: Mapping[str, Any] = field(default_factory=dict)  # constants at which it shows
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "place": list(self.place)}
+
+    @property
+    def shown_at(self) -> str:
+        """The constants in words; empty if there are none."""
+        return ", ".join(f"{name}={_in_words(value)}" for name, value in self.at.items())
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_in_words, value))}]"
+    return number(value)
+
+
+def check_result(result: Result) -> tuple[Finding, ...]:
+    """The findings for every form."""
+    found: list[Finding] = []
+    for form in result.forms:
+        at = () if len(result.forms) == 1 else ("forms", form.name)
+        for finding in _check_form(result, form):
+            found.append(Finding(**{**vars(finding), "form": form.name, "place": (*at, *finding.place)}))
+    return tuple(found)
+
+
+def _check_form(result: Result, form: Form) -> Iterator[Finding]:
+    wrong = faults(ResultForm(result, form))
+    yield from (Finding("error", "units", "", str(fault), _place_of(fault.where)) for fault in wrong)
+    if not wrong:
+        yield Finding("ok", "units", "", "every term, condition and step size has its unit")
+    yield from _unused(result, form)
+    draws = draw_constants(result, form)
+    if draws is None:
+        yield Finding("error", "feasible", "", "no constants were found that meet all conditions", ("conditions",))
+        return
+    evaluation, constants = draws
+    first = int(np.flatnonzero(evaluation.valid)[0])
+    yield Finding("ok", "feasible", "", "the conditions can hold together", (), _setting(constants, first))
+    yield from _idle_conditions(result, form, evaluation)
+    yield from _signs(evaluation, constants)
+    if not form.order_only:
+        yield from _monotone(result, form, evaluation, constants)
+    yield from _limits(result, form, evaluation, constants)
+    yield from _prescribed(result, form, constants)
+
+
+def _place_of(where: str) -> tuple[str, ...]:
+    if where.startswith("term "):
+        return ("terms", where.removeprefix("term ").strip("'"))
+    return ("conditions",) if where.startswith("condition") else ("step_sizes",)
+
+
+def _unused(result: Result, form: Form) -> Iterator[Finding]:
+    terms = {str(s) for t in form.terms for s in t.expression.free_symbols}
+    only = sorted({str(s) for c in form.conditions for s in (c.left.free_symbols | c.right.free_symbols)} - terms)
+    needed = [name for name in only if any(word in result.notation[name].concept for word in QUIET)]
+    if needed:
+        yield Finding("warning", "constants", "", f"{', '.join(needed)} occurs in conditions, but not in the bound")
+
+
+def draw_constants(result: Result, form: Form, seed: int = 0) -> tuple[Evaluation, dict[str, np.ndarray]] | None:
+    """Random constants of which some meet all conditions, and the form there; None if none were found."""
+    rng = np.random.default_rng(seed)
+    names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
+    constants = {name: _draw(result.notation[name], rng) for name in names}
+    whole, part = result.notation.resolve("clients"), result.notation.resolve("participating_clients")
+    if whole and part and whole.name in constants and part.name in constants:
+        constants[part.name] = np.minimum(constants[part.name], constants[whole.name])
+    for _ in range(3):  # caps may depend on constants that other caps change
+        for condition in form.conditions:
+            _meet(result, condition, constants, rng)
+    try:
+        evaluation = evaluate(result, constants, form.name, strict=False)
+    except FedboundsError:
+        return None
+    return (evaluation, constants) if np.any(evaluation.valid) else None
+
+
+def _draw(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
+    """Random legal values, log-uniform where the domain is unbounded, (DRAWS,) or (DRAWS, VECTOR)."""
+    shape = (DRAWS, VECTOR) if quantity.shape else (DRAWS,)
+    low, high = quantity.domain.low, quantity.domain.high
+    if quantity.total is not None:
+        return rng.dirichlet(np.ones(VECTOR), DRAWS) * quantity.total
+    if quantity.domain.integer:
+        top = min(high, 1e4)
+        return np.clip(np.round(10 ** rng.uniform(0, np.log10(max(top, 2)), shape)), max(low, 1), top)
+    if np.isfinite(high):
+        return low + (high - low) * rng.uniform(0.01, 0.99, shape)
+    return max(low, 0.0) + 10 ** rng.uniform(-3, 3, shape)
+
+
+def _meet(result: Result, condition: Condition, constants: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+    """Draw the constant that a condition limits again, where it fails, inside its limit."""
+    if condition.limits is None or condition.extreme is None or condition.caps is None:
+        return
+    name = str(condition.limits)
+    if name not in constants:
+        return
+    edge = _value(condition.extreme, constants)
+    if edge is None:
+        return
+    quantity, now = result.notation[name], constants[name]
+    factor = rng.uniform(0.05, 1, DRAWS) ** (1 if condition.caps else -1)
+    fails = now > edge if condition.caps else now < edge
+    moved = np.where(fails, edge * factor, now)
+    if quantity.domain.integer:
+        moved = np.floor(moved) if condition.caps else np.ceil(moved)
+    constants[name] = np.clip(moved, quantity.domain.low, quantity.domain.high)
+
+
+def _value(expression: Any, constants: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """An expression at every setting; None where it depends on something else."""
+    from sympy import lambdify
+
+    symbols = sorted(expression.free_symbols, key=str)
+    if any(str(s) not in constants or constants[str(s)].ndim > 1 for s in symbols):
+        return None
+    with np.errstate(all="ignore"):
+        value = lambdify(symbols, expression, "numpy")(*(constants[str(s)] for s in symbols))
+    return np.broadcast_to(np.asarray(value, dtype=float), (DRAWS,))
+
+
+def _setting(constants: Mapping[str, np.ndarray], index: int) -> dict[str, float]:
+    return {name: float(value[index].mean() if value.ndim > 1 else value[index]) for name, value in constants.items()}
+
+
+def _idle_conditions(result: Result, form: Form, evaluation: Evaluation) -> Iterator[Finding]:
+    rng = np.random.default_rng(1)
+    names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
+    free = evaluate(result, {name: _draw(result.notation[name], rng) for name in names}, form.name, strict=False)
+    for check in free.conditions:
+        if np.all(check.holds):
+            text = f"{check.text} holds in {DRAWS} random settings: it never binds"
+            yield Finding("warning", "conditions", "", text, ("conditions",))
+
+
+def _signs(evaluation: Evaluation, constants: Mapping[str, np.ndarray]) -> Iterator[Finding]:
+    """A left-hand side that is never negative needs a bound that is not."""
+    if evaluation.view.measure.signed:
+        return
+    bad = np.flatnonzero(evaluation.valid & ~(np.asarray(evaluation.value) >= 0))
+    if bad.size:
+        yield Finding(
+            "error",
+            "sign",
+            "",
+            "the bound is negative where all conditions hold",
+            ("terms",),
+            _setting(constants, int(bad[0])),
+        )
+    for name, term in evaluation.terms.items():
+        negative = np.flatnonzero(evaluation.valid & (np.broadcast_to(term, (DRAWS,)) < 0))
+        if negative.size and not bad.size:
+            yield Finding(
+                "warning",
+                "sign",
+                "",
+                f"the term {name!r} is negative",
+                ("terms", name),
+                _setting(constants, int(negative[0])),
+            )
+
+
+def _changed(
+    result: Result,
+    form: Form,
+    constants: Mapping[str, np.ndarray],
+    name: str,
+    change: Callable[[np.ndarray], np.ndarray],
+) -> Evaluation:
+    return evaluate(result, {**constants, name: change(constants[name])}, form.name, strict=False)
+
+
+def _monotone(
+    result: Result, form: Form, evaluation: Evaluation, constants: Mapping[str, np.ndarray]
+) -> Iterator[Finding]:
+    """The bound at larger noise, divergence, gap or smoothness, where both settings are admissible."""
+    for name in constants:
+        quantity = result.notation[name]
+        words = NEVER_FALLS.get(quantity.concept)
+        if words is None or name in form.prescribes or (form.prescribes and quantity.concept == "smoothness"):
+            continue
+        more = _changed(result, form, constants, name, lambda values: 1.1 * values)
+        both = evaluation.valid & more.valid
+        falls = np.flatnonzero(both & (np.asarray(more.value) < np.asarray(evaluation.value) * (1 - ROUNDING)))
+        if falls.size:
+            index = int(falls[0])
+            change = {n: np.broadcast_to(more.terms[n] - t, (DRAWS,))[index] for n, t in evaluation.terms.items()}
+            term = min(change, key=lambda n: change[n])
+            text = f"{words} makes the bound smaller: {name} times 1.1 lowers the term {term!r}"
+            level: Level = "warning" if form.prescribes else "error"
+            yield Finding(level, "monotone", "", text, ("terms", term), _setting(constants, index))
+    rounds = next((n for n in constants if result.notation[n].concept in ("rounds", "iterations")), None)
+    if rounds and not form.prescribes:
+        more = _changed(result, form, constants, rounds, lambda values: 2 * values)
+        rises = np.flatnonzero(
+            evaluation.valid & more.valid & (np.asarray(more.value) > np.asarray(evaluation.value) * (1 + ROUNDING))
+        )
+        if rises.size and evaluation.view.measure.aggregate == "minimum":
+            text = f"twice as many rounds raise the bound of a minimum over rounds ({rounds})"
+            yield Finding("warning", "monotone", "", text, ("terms",), _setting(constants, int(rises[0])))
+
+
+def _limits(
+    result: Result, form: Form, evaluation: Evaluation, constants: Mapping[str, np.ndarray]
+) -> Iterator[Finding]:
+    """What is left without noise and divergence after many rounds, and what participation costs if all participate."""
+    by_concept = {result.notation[name].concept: name for name in constants}
+    rounds = by_concept.get("rounds") or by_concept.get("iterations")
+    quiet = {n: np.zeros(DRAWS) for c, n in by_concept.items() if any(word in c for word in QUIET)}
+    if rounds:
+        late = {**constants, **quiet, rounds: np.full(DRAWS, 1e12)}
+        end = evaluate(result, late, form.name, strict=False)
+        left = {n: np.broadcast_to(v, (DRAWS,)) for n, v in end.terms.items()}
+        start = np.asarray(evaluation.value)
+        for name, value in left.items():
+            stays = np.flatnonzero(end.valid & evaluation.valid & (value > 1e-3 * start) & (start > 0))
+            if stays.size:
+                text = f"without noise and divergence the term {name!r} stays after 1e12 rounds"
+                yield Finding("warning", "limits", "", text, ("terms", name), _setting(late, int(stays[0])))
+    whole, part = by_concept.get("clients"), by_concept.get("participating_clients")
+    if whole and part:
+        full = evaluate(result, {**constants, part: constants[whole]}, form.name, strict=False)
+        for name, value in full.terms.items():
+            if "particip" in name and np.any(full.valid & (np.broadcast_to(value, (DRAWS,)) > 0)):
+                index = int(np.flatnonzero(full.valid & (np.broadcast_to(value, (DRAWS,)) > 0))[0])
+                text = f"the term {name!r} is not 0 if all clients participate ({part} = {whole})"
+                yield Finding(
+                    "warning",
+                    "limits",
+                    "",
+                    text,
+                    ("terms", name),
+                    _setting({**constants, part: constants[whole]}, index),
+                )
+
+
+def _prescribed(result: Result, form: Form, constants: Mapping[str, np.ndarray]) -> Iterator[Finding]:
+    """Conditions that fail at the prescribed step sizes for some constants, though they limit a step size."""
+    if not form.prescribes:
+        return
+    rng = np.random.default_rng(2)
+    names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
+    free = {name: _draw(result.notation[name], rng) for name in names}
+    there = evaluate(result, free, form.name, strict=False)
+    for condition, check in zip(form.conditions, there.conditions, strict=True):
+        fails = np.flatnonzero(~np.broadcast_to(check.holds, (DRAWS,)))
+        about = None if condition.limits is None else result.notation[str(condition.limits)].concept
+        if fails.size and (about is None or about.endswith(("step_size", "multiplier"))):
+            steps = ", ".join(form.prescribes)
+            text = f"at the prescribed {steps} the condition {check.text} restricts the other constants"
+            yield Finding("warning", "step sizes", "", text, ("step_sizes",), _setting(free, int(fails[0])))
+
+
+def worst(findings: Sequence[Finding]) -> Level:
+    """The most serious level."""
+    levels = {finding.level for finding in findings}
+    return "error" if "error" in levels else "warning" if "warning" in levels else "ok"

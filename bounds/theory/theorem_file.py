@@ -1,0 +1,544 @@
+r"""Theorems in TOML files: a result in about fifteen lines, read without running code.
+
+```toml
+key = "draft/theorem-1"
+title = "Local SGD with full participation"
+measure = "minimum over rounds of squared gradient norm of f"
+setting = "nonconvex, smooth, bounded variance, full participation"
+conditions = ["gamma <= 1/(8*L*I)"]
+
+[terms]
+"initial gap" = "4*F/(gamma*I*T)"
+"gradient noise" = "2*gamma*L*sigma**2/N"
+```
+
+Names in expressions are the standard symbols (`standard_symbols.toml`), concepts, or those of `[symbols]`. A file with
+several right-hand sides has `[forms.NAME]` tables in place of `terms`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import sympy as sp
+
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import quote
+from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_text, read_toml
+from fedbounds.bounds.theory import assumptions as shared
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
+from fedbounds.bounds.theory.measures import Aggregate, IndexSet, Measure
+from fedbounds.bounds.theory.parsing import FUNCTIONS, read_text_expression
+from fedbounds.bounds.theory.problem_class import Cover, ProblemClass
+from fedbounds.bounds.theory.result import OPERATORS, Condition, Form, Operator, Result, ResultKind, Source, Term
+from fedbounds.bounds.theory.standard_symbols import STANDARD
+from fedbounds.bounds.theory.symbols import (
+    GRADIENT,
+    OBJECTIVE,
+    PARAMETER,
+    Dimension,
+    Notation,
+    Quantity,
+    read_dimension,
+    read_domain,
+)
+
+KEY = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
+KINDS = ("theorem", "corollary", "proposition", "lemma", "remark")
+AGGREGATES = ("minimum", "average", "supremum", "last", "single")
+INDEX_SETS = ("rounds", "sync points", "window starts", "local steps", "windows", "iterations", "none")
+# what is bounded -> how it is called in comparisons, its LaTeX and its unit
+MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
+    "squared gradient norm of f": ("squared gradient norm of f", r"\|\nabla f(x_t)\|^2", GRADIENT**2),
+    "function gap": ("function gap F - F*", r"f(x_t)-f^*", OBJECTIVE),
+    "squared distance to the minimizer": ("squared distance to the minimizer", r"\|x_t-x^*\|^2", PARAMETER**2),
+}
+OPERATOR_LATEX = {"minimum": r"\min_t", "average": r"\operatorname{avg}_t", "supremum": r"\sup_t"}
+ASSUMPTIONS: Mapping[str, Assumption] = {
+    each.name: each for each in vars(shared).values() if isinstance(each, Assumption) and each is not shared.CITED
+}
+OF_FILE = (
+    "key", "kind", "title", "statement", "source", "bibtex", "history", "measure", "expectation", "given", "setting",
+    "algorithm", "uses", "default", "symbols", "where", "assumptions", "forms",
+)  # fmt: skip
+OF_FORM = ("terms", "conditions", "assumptions", "step_sizes", "order_only", "hides", "asymptotic", "note", "where")
+
+
+@dataclass(frozen=True, eq=False)
+class TheoremFile:
+    """A theorem file: its result, and what stands beside it."""
+
+    result: Result
+    path: str  # "" for a theorem that was made in Python
+    bibtex: str = ""
+    algorithm: str = ""  # the kind of the algorithm it is about
+    setting: ProblemClass | None = None
+    uses: tuple[str, ...] = ()  # keys of the results that it rests on or improves
+    history: tuple[Mapping[str, str], ...] = ()  # versions: date, source and what changed
+    text: str = ""  # of the file
+
+    def line(self, keys: Sequence[str]) -> int:
+        """The line of a key of the file, or of what is around it; 0 if it has none."""
+        return _Document(self.path, self.text).line(keys)
+
+
+class _Document:
+    """A document with the places of its keys, for messages."""
+
+    def __init__(self, path: str, text: str = "") -> None:
+        self.path, self.lines = path, text.splitlines()
+
+    def fault(self, keys: Sequence[str], what: str) -> FedboundsError:
+        """An error that names the line of a key."""
+        line = self.line(keys)
+        where = f"{self.path}, line {line}" if line else self.path
+        return FedboundsError(f"{where}: {'.'.join(keys)}: {what}" if keys else f"{where}: {what}")
+
+    def line(self, keys: Sequence[str]) -> int:
+        """The line of a key, or of the innermost table or key around it that has one; 0 without a text."""
+        best, depth, table = 0, -1, []
+        for number, line in enumerate(self.lines, start=1):
+            header = re.match(r"\s*\[+([^\]]+)\]+\s*(#.*)?$", line)
+            if header:
+                table, here = _key_parts(header[1]), _key_parts(header[1])
+            elif assigned := re.match(
+                r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""", line
+            ):
+                here = [*table, *_key_parts(assigned[1])]
+            else:
+                continue
+            if here == list(keys[: len(here)]) and len(here) > depth:
+                best, depth = number, len(here)
+        return best
+
+
+def _key_parts(text: str) -> list[str]:
+    """The parts of a dotted key."""
+    return [a or b or c for a, b, c in re.findall(r""""([^"]*)"|'([^']*)'|([\w-]+)""", text)]
+
+
+def read_theorem_files(path: str) -> list[TheoremFile]:
+    """The theorem of a file, or of every `.toml` file of a folder, in the order of their names."""
+    place = Path(path)
+    found = sorted(place.glob("*.toml")) if place.is_dir() else [place]
+    if not found:
+        raise FedboundsError(f"{path} has no theorem files; they end in .toml")
+    files = [read_theorem_file(one) for one in found]
+    for one, other in pairwise(sorted(files, key=lambda each: each.result.key)):
+        if one.result.key == other.result.key:
+            raise FedboundsError(f"{one.path} and {other.path} have the same key {one.result.key}; change one of them")
+    return files
+
+
+@lru_cache(maxsize=256)
+def _read(path: str, _modified: int) -> TheoremFile:
+    text = read_text(path, path, LARGEST_TOML)
+    return build_theorem(read_toml(path), path, text)
+
+
+def read_theorem_file(path: str | Path) -> TheoremFile:
+    """The theorem that a TOML file states.
+
+    Raises:
+        FedboundsError: the file cannot be read, or a key is wrong; names the line, the key and what would be right.
+    """
+    try:
+        modified = Path(path).stat().st_mtime_ns
+    except OSError as error:
+        raise FedboundsError(f"cannot read {path}: {error.strerror}") from None
+    return _read(str(path), modified)
+
+
+def theorem(key: str, *, measure: str, terms: Mapping[str, str] | None = None, **others: Any) -> Result:
+    r"""A result of your own from texts, as a theorem file states it.
+
+    Args:
+        key: "PAPER/NAME".
+        measure: the left-hand side, "AGGREGATE over INDEX of WHAT".
+        terms: the summands of the bound, name to expression.
+        others: the other keys of a theorem file: `conditions`, `assumptions`, `step_sizes`, `symbols`, `forms`...
+
+    Raises:
+        FedboundsError: as for a file; names the key and what would be right.
+
+    Example:
+        >>> descent = theorem(
+        ...     "draft/descent", measure="minimum over rounds of squared gradient norm of f",
+        ...     terms={"initial gap": "2*F/(gamma*T)"}, conditions=["gamma <= 1/L"], assumptions=["smooth"])
+        >>> from fedbounds.bounds.evaluation.evaluate import evaluate
+        >>> evaluate(descent, {"L": 1, "F": 3, "gamma": 0.5, "T": 100}).value
+        0.12
+    """
+    document = {"key": key, "measure": measure, **({} if terms is None else {"terms": terms}), **others}
+    return build_theorem(document, "theorem()").result
+
+
+def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> TheoremFile:
+    """The theorem of a document."""
+    at = _Document(path, text)
+    known = {*OF_FILE, *OF_FORM}
+    for name in document:
+        if name not in known:
+            raise at.fault([name], f"{unknown_name('key', name, sorted(known))}")
+    key = document.get("key", f"draft/{re.sub('[^a-z0-9.-]+', '-', Path(path).stem.lower())}" if text else None)
+    if not isinstance(key, str) or not KEY.fullmatch(key):
+        raise at.fault(["key"], f'{quote(key)} must be PAPER/NAME in small letters, e.g. key = "draft/theorem-1"')
+    notation, names = _notation(at, document.get("symbols", {}))
+    names = names | _definitions(at, ["where"], document.get("where", {}), names)
+    measure = _measure(at, document)
+    setting, settings = _setting(at, document.get("setting"))
+    own = _own_assumptions(at, document.get("assumptions", []))
+    forms = tuple(
+        _form(at, place, name, table, names, notation, (*settings, *own))
+        for name, (place, table) in _form_tables(at, document).items()
+    )
+    used = {str(s) for form in forms for e in form.expressions for s in e.free_symbols}
+    used |= {name for form in forms for name in form.prescribes}
+    notation = Notation([q for q in notation.values() if q.name in used])
+    kind = _choice(at, ["kind"], document.get("kind", _kind_of(key)), KINDS)
+    strongest = next((f.name for f in reversed(forms) if not f.order_only), forms[-1].name)
+    default = document.get("default", strongest)
+    if default not in {form.name for form in forms}:
+        raise at.fault(["default"], str(unknown_name("form", str(default), [form.name for form in forms])))
+    result = Result(
+        key,
+        cast(ResultKind, kind),
+        _text(at, ["title"], document.get("title", key.partition("/")[2].replace("-", " ").capitalize())),
+        _source(at, document.get("source", "draft"), key),
+        measure,
+        notation,
+        forms,
+        default,
+        _text(at, ["statement"], document.get("statement", "")),
+    )
+    return TheoremFile(
+        result,
+        path if text else "",
+        _text(at, ["bibtex"], document.get("bibtex", "")),
+        _text(at, ["algorithm"], document.get("algorithm", "")),
+        setting,
+        tuple(_texts(at, ["uses"], document.get("uses", []))),
+        tuple(document.get("history", ())),
+        text,
+    )
+
+
+def _kind_of(key: str) -> str:
+    first = key.partition("/")[2].partition("-")[0]
+    return first if first in KINDS else "theorem"
+
+
+def _form_tables(at: _Document, document: Mapping[str, Any]) -> dict[str, tuple[list[str], Mapping[str, Any]]]:
+    """The tables of the forms by name, each with its place; the top level is one form if it has terms."""
+    forms, top = document.get("forms", {}), {name: document[name] for name in OF_FORM if name in document}
+    if "terms" in document:
+        if forms:
+            raise at.fault(["terms"], "a file has terms at the top, or [forms.NAME] tables; move them into a form")
+        return {"printed" if document.get("order_only") else "explicit": ([], top)}
+    if not isinstance(forms, Mapping) or not forms:
+        raise at.fault(
+            [], 'there are no terms: write a table [terms] with "NAME" = "EXPRESSION", or [forms.NAME.terms]'
+        )
+    found = {}
+    for name, table in forms.items():
+        if not isinstance(table, Mapping):
+            raise at.fault(["forms", name], "must be a table, [forms.NAME]")
+        for key in table:
+            if key not in OF_FORM:
+                raise at.fault(["forms", name, key], str(unknown_name("key", key, OF_FORM)))
+        merged = {**{key: value for key, value in top.items() if key not in ("assumptions", "where")}, **table}
+        found[name] = (["forms", name], merged)
+    return found
+
+
+def _form(
+    at: _Document,
+    place: Sequence[str],
+    name: str,
+    table: Mapping[str, Any],
+    names: Mapping[str, sp.Expr],
+    notation: Notation,
+    assumed: Sequence[Assumption],
+) -> Form:
+    terms = table.get("terms")
+    if not isinstance(terms, Mapping) or not terms:
+        raise at.fault([*place, "terms"], 'must be a table of "NAME" = "EXPRESSION", one for each summand')
+    if place:
+        names = {**names, **_definitions(at, [*place, "where"], table.get("where", {}), names)}
+    steps = table.get("step_sizes", {})
+    prescribed: dict[str, sp.Expr] = {}
+    for step, text in steps.items():
+        quantity = notation.resolve(step)
+        if quantity is None:
+            raise at.fault([*place, "step_sizes", step], str(unknown_name("symbol", step, [*notation])))
+        prescribed[quantity.name] = _expression(at, [*place, "step_sizes", step], text, names)
+    chosen = {notation[step].symbol: value for step, value in prescribed.items()}  # the form is at these step sizes
+    names = {key: value.xreplace(chosen) for key, value in names.items()}
+    expressions = {term: _expression(at, [*place, "terms", term], text, names) for term, text in terms.items()}
+    conditions = [
+        _condition(at, [*place, "conditions"], entry, names, notation) for entry in table.get("conditions", [])
+    ]
+    own = _own_assumptions(at, table["assumptions"], place) if place and "assumptions" in table else ()
+    try:
+        return Form(
+            name,
+            tuple(Term(term, expression) for term, expression in expressions.items()),
+            tuple(conditions),
+            tuple({a.name: a for a in (*assumed, *own)}.values()),
+            order_only=_flag(at, [*place, "order_only"], table.get("order_only", False)),
+            hides=_text(at, [*place, "hides"], table.get("hides", "")),
+            asymptotic=_text(at, [*place, "asymptotic"], table.get("asymptotic", "")),
+            prescribes=prescribed,
+            note=_text(at, [*place, "note"], table.get("note", "")),
+        )
+    except FedboundsError as error:
+        raise at.fault(place, str(error)) from None
+
+
+def _notation(at: _Document, table: Any) -> tuple[Notation, dict[str, sp.Expr]]:
+    """The symbols of a file, and what each name in its expressions stands for."""
+    if not isinstance(table, Mapping):
+        raise at.fault(["symbols"], 'must be a table, e.g. [symbols] with beta = "smoothness"')
+    own: dict[str, Quantity] = {}
+    for name, given in table.items():
+        place = ["symbols", name]
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise at.fault(place, "a symbol is a letter, then letters, digits or _")
+        row = {"concept": given} if isinstance(given, str) else given
+        if not isinstance(row, Mapping):
+            raise at.fault(place, 'must be a concept, e.g. "smoothness", or a table with its meaning and dimension')
+        for key in row:
+            if key not in ("concept", "meaning", "latex", "domain", "dimension", "per_client"):
+                raise at.fault([*place, key], "a symbol has concept, meaning, latex, domain, dimension, per_client")
+        own[name] = _quantity(at, place, name, row)
+    taken = {quantity.concept for quantity in own.values()}
+    standard = [q for q in STANDARD.values() if q.name not in own and q.concept not in taken]
+    quantities = [*own.values(), *standard]
+    concepts = {quantity.concept: quantity.symbol for quantity in quantities}
+    return Notation(quantities), {**concepts, **{quantity.name: quantity.symbol for quantity in quantities}}
+
+
+def _quantity(at: _Document, place: Sequence[str], name: str, row: Mapping[str, Any]) -> Quantity:
+    known = {quantity.concept: quantity for quantity in STANDARD.values()}
+    concept = _text(at, place, row.get("concept", name))
+    like = known.get(concept)
+    if like is None and "dimension" not in row:
+        raise at.fault(
+            place,
+            f"{unknown_name('concept', concept, known)}; a symbol of another meaning is a table with its dimension, "
+            f'e.g. {name} = {{ meaning = "...", dimension = "f/x" }}',
+        )
+    try:
+        domain = read_domain(row["domain"]) if "domain" in row else like.domain if like else read_domain("[0, inf)")
+        dimension = read_dimension(row["dimension"]) if "dimension" in row or like is None else like.dimension
+    except (ValueError, TypeError):
+        raise at.fault(
+            place, 'a domain reads "(0, inf)" or "integers in [1, inf)", a dimension "f/x^2" or "1"'
+        ) from None
+    meaning = row.get("meaning", like.meaning if like else concept.replace("_", " "))
+    shape = ("clients",) if row.get("per_client", bool(like and like.shape)) else ()
+    return Quantity(name, _text(at, place, row.get("latex", sp.latex(sp.Symbol(name)))), meaning, concept, domain,
+                    dimension, shape, total=like.total if like else None)  # fmt: skip
+
+
+def _definitions(at: _Document, place: Sequence[str], table: Any, names: Mapping[str, sp.Expr]) -> dict[str, sp.Expr]:
+    """Names that stand for expressions, each in terms of those before it."""
+    if not isinstance(table, Mapping):
+        raise at.fault(place, 'must be a table of NAME = "EXPRESSION"')
+    found: dict[str, sp.Expr] = {}
+    for name, text in table.items():
+        found[name] = _expression(at, [*place, name], text, {**names, **found})
+    return found
+
+
+FUNCTIONS_OF_FILES: Mapping[str, Callable[..., sp.Expr]] = {
+    **FUNCTIONS,
+    "sum": SumOverClients,
+    "mean": MeanOverClients,
+    "max": lambda *values: MaxOverClients(*values) if len(values) == 1 else FUNCTIONS["max"](*values),
+}
+
+
+def _expression(at: _Document, place: Sequence[str], text: Any, names: Mapping[str, sp.Expr]) -> sp.Expr:
+    if not isinstance(text, str | int | float) or isinstance(text, bool):
+        raise at.fault(place, f'{quote(text)} must be an expression in quotes, e.g. "4*F/(gamma*T)"')
+    try:
+        return read_text_expression(str(text), "the expression", names, FUNCTIONS_OF_FILES)
+    except FedboundsError as error:
+        raise at.fault(place, str(error)) from None
+
+
+def _condition(
+    at: _Document, place: Sequence[str], entry: Any, names: Mapping[str, sp.Expr], notation: Notation
+) -> Condition:
+    row = {"text": entry} if isinstance(entry, str) else entry
+    if not isinstance(row, Mapping) or not isinstance(row.get("text"), str):
+        raise at.fault(place, f'{quote(entry)} must be a relation in quotes, e.g. "gamma <= 1/(8*L*I)"')
+    parts = re.split(r"(<=|>=|==|<|>)", row["text"])
+    if len(parts) != 3 or parts[1] not in {*OPERATORS, "<", ">"}:
+        raise at.fault(place, f"{row['text']!r} must have two sides and one of <=, <, >=, >, ==")
+    left, right = (_expression(at, place, side.strip(), names) for side in (parts[0], parts[2]))
+    made = Condition(left, cast(Operator, parts[1]), right, _text(at, place, row.get("why", "condition")))
+    for side in (left, right):
+        for symbol in sorted(side.free_symbols, key=lambda s: not notation[str(s)].concept.endswith("step_size")):
+            limited = Condition(left, made.op, right, made.why, limits=cast(sp.Symbol, symbol))
+            if limited.extreme is not None:
+                return limited
+    return made
+
+
+def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
+    text = document.get("measure")
+    found = re.fullmatch(r"(\w+) over (.+?) of (.+)", text) if isinstance(text, str) else None
+    expectation = _text(at, ["expectation"], document.get("expectation", "gradient noise and participation"))
+    given = _text(at, ["given"], document.get("given", ""))
+    if isinstance(text, Mapping):
+        aggregate = _choice(at, ["measure", "aggregate"], text.get("aggregate", "single"), AGGREGATES)
+        over = _choice(at, ["measure", "over"], text.get("over", "none"), INDEX_SETS)
+        what, dimension = _text(at, ["measure", "of"], text.get("of")), read_dimension(str(text.get("dimension", "1")))
+        latex = _text(at, ["measure", "latex"], text.get("latex", r"\text{" + what + "}"))
+        return Measure(cast(Aggregate, aggregate), cast(IndexSet, over), what, latex, dimension, expectation, given)
+    if found is None:
+        raise at.fault(
+            ["measure"],
+            f'{quote(text)} must read AGGREGATE over INDEX of WHAT, e.g. "minimum over rounds of squared gradient norm '
+            'of f"; another left-hand side is a table with of, dimension and latex',
+        )
+    aggregate, over = _choice(at, ["measure"], found[1], AGGREGATES), _choice(at, ["measure"], found[2], INDEX_SETS)
+    what, latex, dimension = MEASURED[_choice(at, ["measure"], found[3], tuple(MEASURED))]
+    expected = rf"\mathbb E[{latex}]" if expectation else latex
+    whole = f"{OPERATOR_LATEX.get(aggregate, '')}{expected}"
+    return Measure(cast(Aggregate, aggregate), cast(IndexSet, over), what, whole, dimension, expectation, given)
+
+
+def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
+    """The setting in the words of `covers`, and the assumption that a problem lies in it."""
+    if text is None:
+        return None, ()
+    try:
+        found = ProblemClass.of(_text(at, ["setting"], text))
+    except FedboundsError as error:
+        raise at.fault(["setting"], str(error)) from None
+    inside = tuple(sorted((name, frozenset(kinds)) for name, kinds in found.said.items()))
+    return found, (Assumption("setting", text, "its setting", "participation" in found.said, Cover((inside,))),)
+
+
+def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> tuple[Assumption, ...]:
+    """Shared assumptions by name; a table adds ones of its own, NAME = "STATEMENT"."""
+    where = [*place, "assumptions"]
+    if isinstance(listed, Mapping):
+        rows = {name: ASSUMPTIONS.get(name) or Assumption(name, _text(at, where, text), "its assumption")
+                for name, text in listed.items()}  # fmt: skip
+        return tuple(rows.values())
+    found = []
+    for name in _texts(at, where, listed):
+        if name not in ASSUMPTIONS:
+            hint = f'; one of your own is a table, [{".".join(where)}] {name} = "what must hold"'
+            raise at.fault(where, f"{unknown_name('assumption', name, ASSUMPTIONS)}{hint}")
+        found.append(ASSUMPTIONS[name])
+    return tuple(found)
+
+
+def _source(at: _Document, given: Any, key: str) -> Source:
+    row = {"paper": given} if isinstance(given, str) else given
+    if not isinstance(row, Mapping):
+        raise at.fault(["source"], "must be the paper, or a table with paper, number and equations")
+    number = _text(at, ["source", "number"], row.get("number", key.partition("/")[2].replace("-", " ").title()))
+    equations = tuple(_texts(at, ["source", "equations"], row.get("equations", [])))
+    return Source(_text(at, ["source", "paper"], row.get("paper", "draft")), number, equations)
+
+
+def _choice(at: _Document, place: Sequence[str], value: Any, choices: Sequence[str]) -> str:
+    if value not in choices:
+        raise at.fault(place, f"{quote(value)} must be one of {', '.join(choices)}")
+    return value
+
+
+def _text(at: _Document, place: Sequence[str], value: Any) -> str:
+    if not isinstance(value, str):
+        raise at.fault(place, f"{quote(value)} must be a text in quotes")
+    return value
+
+
+def _texts(at: _Document, place: Sequence[str], value: Any) -> Iterable[str]:
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):
+        raise at.fault(place, f"{quote(value)} must be a list of texts")
+    return value
+
+
+def _flag(at: _Document, place: Sequence[str], value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise at.fault(place, f"{quote(value)} must be true or false")
+    return value
+
+
+def _either(words: Iterable[str]) -> str:
+    return "|".join(words)
+
+
+def theorem_schema() -> dict[str, Any]:
+    """The JSON Schema of a theorem file, for editors."""
+    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    expressions = {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "minProperties": 1}
+    condition = {"anyOf": [text, {"type": "object", "properties": {"text": text, "why": text}, "required": ["text"]}]}
+    assumed = {"anyOf": [{**texts, "items": {"enum": sorted(ASSUMPTIONS)}}, {"type": "object"}]}
+    of_form = {
+        "terms": {**expressions, "description": "The summands of the bound, NAME = EXPRESSION."},
+        "conditions": {"type": "array", "items": condition, "description": 'Relations, e.g. "gamma <= 1/L".'},
+        "assumptions": {**assumed, "description": "Shared assumptions by name, or a table NAME = STATEMENT."},
+        "step_sizes": {**expressions, "description": "The step sizes that the theorem prescribes."},
+        "where": {**expressions, "description": "Names for parts of expressions."},
+        "order_only": {"type": "boolean", "description": "Whether the bound is inside an O."},
+        "hides": text,
+        "asymptotic": text,
+        "note": text,
+    }
+    of_file = {
+        **of_form,
+        "key": {**text, "pattern": f"^{KEY.pattern}$", "description": "PAPER/NAME, e.g. draft/theorem-1."},
+        "kind": {"enum": [*KINDS]},
+        "title": text,
+        "statement": text,
+        "source": {
+            "anyOf": [text, {"type": "object", "properties": {"paper": text, "number": text, "equations": texts}}]
+        },
+        "bibtex": text,
+        "history": {"type": "array", "items": {"type": "object"}},
+        "measure": {
+            "anyOf": [
+                {**text, "pattern": f"^({_either(AGGREGATES)}) over ({_either(INDEX_SETS)}) of ({_either(MEASURED)})$"},
+                {"type": "object"},
+            ]
+        },
+        "expectation": text,
+        "given": text,
+        "setting": {**text, "description": "The problem class in the words of fedbounds covers."},
+        "algorithm": {**text, "description": "The kind of the algorithm, e.g. fedavg."},
+        "uses": texts,
+        "default": text,
+        "symbols": {"type": "object", "description": 'Symbols that are not standard, e.g. beta = "smoothness".'},
+        "forms": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": of_form,
+                "required": ["terms"],
+                "additionalProperties": False,
+            },
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A theorem of fedbounds",
+        "type": "object",
+        "properties": of_file,
+        "required": ["measure"],
+        "additionalProperties": False,
+    }

@@ -1,0 +1,180 @@
+"""Theorems in TOML files: the same result as from code, every verb, and errors that name the line."""
+
+import json
+import tomllib
+
+import numpy as np
+import pytest
+
+import fedbounds as fb
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory import registry
+from fedbounds.bounds.theory.registry import add_theorems, load
+from fedbounds.bounds.theory.theorem_file import OF_FILE, OF_FORM, read_theorem_file, theorem, theorem_schema
+from fedbounds.command_line import main
+
+LOCAL_SGD = """\
+key = "draft/local-sgd"
+title = "Local SGD"
+measure = "minimum over rounds of squared gradient norm of f"
+setting = "nonconvex, smooth, bounded variance, full participation"
+assumptions = ["smooth", "unbiased-noise"]
+conditions = ["gamma <= 1/(8*L*I)"]
+
+[terms]
+"initial gap" = "4*F/(gamma*I*T)"
+"gradient noise" = "2*gamma*L*sigma**2/N"
+"""
+AT = {"L": 1, "F": 2, "I": 5, "T": 1000, "N": 10, "sigma": 1, "gamma": 0.01}
+CONSTANTS = [f"{name}={value}" for name, value in AT.items()]
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(LOCAL_SGD)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _no_added_theorems():
+    yield
+    registry._ADDED.clear()
+    registry._FILES.clear()
+    registry.paper.cache_clear()
+    registry.statements.cache_clear()
+
+
+def test_a_file_is_the_result_that_it_says(mine):
+    result = load(str(mine))
+    assert (result.key, result.kind, result.default) == ("draft/local-sgd", "theorem", "explicit")
+    evaluation = fb.evaluate(result, AT)
+    assert evaluation.value == pytest.approx(4 * 2 / (0.01 * 5 * 1000) + 2 * 0.01 / 10)
+    assert evaluation.valid and not evaluation.guarantee
+    assert not fb.evaluate(result, AT | {"gamma": 0.026}).valid
+    assert str(result.form().conditions[0].extreme) == "1/(8*I*L)"
+    assert [*result.notation] == ["L", "F", "sigma", "gamma", "I", "T", "N"]
+    read = read_theorem_file(mine)
+    assert read.setting is not None and read.setting.said["participation"] == ("all",)
+
+
+def test_a_file_says_what_a_paper_says():
+    """Theorem 3.1 of Wang & Ji, transcribed: the same values, conditions and units."""
+    paper = load("arbitrary-participation/theorem-3.1")
+    ours = theorem(
+        "draft/theorem-3.1",
+        measure="minimum over rounds of squared gradient norm of f",
+        symbols={
+            "rho": {"dimension": "1", "domain": "(0, 1]", "meaning": "participation norm"},
+            **{name: {"dimension": "f/x"} for name in ("nu", "beta", "delta")},
+        },
+        terms={
+            "initial gap": "8*F/(gamma*eta*I*T)",
+            "cohort divergence": "126*gamma**2*L**2*I**2*nu**2",
+            "participation divergence": "144*gamma**2*L**2*I**2*P**2*beta**2",
+            "window divergence": "6*delta**2",
+            "local noise": "21*gamma**2*L**2*I*sigma**2",
+            "drift noise": "18*gamma**2*L**2*I*P*rho**2*sigma**2",
+            "update noise": "4*gamma*eta*L*rho**2*sigma**2",
+        },
+        conditions=["gamma <= 1/(12*L*I*P)", "gamma*eta <= 1/(2*L*I*P)", "P <= T/2"],
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        at = dict(zip(("L", "F", "sigma", "nu", "beta", "delta"), rng.uniform(0.1, 3, 6), strict=True))
+        at |= {"I": 3, "P": 2, "T": int(rng.integers(2, 9)), "rho": 0.7, "gamma": rng.uniform(0, 0.05), "eta": 4}
+        mine, theirs = fb.evaluate(ours, at), fb.evaluate(paper, at, form="explicit")
+        assert mine.value == pytest.approx(theirs.value, rel=1e-12) and mine.valid == theirs.valid
+        assert [c.admissible for c in mine.conditions] == [c.admissible for c in theirs.conditions]
+
+
+def test_the_same_in_python():
+    made = theorem(
+        "draft/sampled",
+        measure="average over rounds of squared gradient norm of f",
+        where={"e": "gamma*eta*I"},
+        terms={"initial gap": "2*F/(e*T)", "participation": "e*L*(N - S)/(S*(N - 1))*mean(w)*d**2"},
+        conditions=["gamma <= 1/(8*L*I)", {"text": "e*L <= 1/24", "why": "the descent step"}],
+        step_sizes={"eta": "sqrt(I*S)"},
+    )
+    at = {"F": 1, "L": 2, "d": 0.5, "N": 4, "S": 2, "I": 3, "T": 10, "gamma": 0.01, "w": np.full(4, 0.25)}
+    e = 0.01 * 6**0.5 * 3  # eta = sqrt(I S) everywhere
+    assert fb.evaluate(made, at).prescribed["eta"] == pytest.approx(6**0.5)
+    assert fb.evaluate(made, at).value == pytest.approx(2 / (e * 10) + e * 2 * 2 / (2 * 3) * 0.25 * 0.25)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ('"4*F/(gamma*I*T)"', '"4*F/(gama*I*T)"', 9, "unknown symbol 'gama'; did you mean Gamma"),
+        ('"4*F/(gamma*I*T)"', '"4*F/(gamma*I*T"', 9, "terms.initial gap"),
+        ('"4*F/(gamma*I*T)"', '"__import__(1)"', 9, "__import__"),
+        ("gamma <= 1/(8*L*I)", "gamma 1/(8*L*I)", 6, "must have two sides and one of <=, <, >=, >, =="),
+        ('["smooth", "unbiased-noise"]', '["smoth"]', 5, "unknown assumption 'smoth'; did you mean smooth"),
+        ("bounded variance", "bonded variance", 4, "unknown property of a setting 'bonded'"),
+        ("squared gradient norm of f", "gradient", 3, "must be one of squared gradient norm of f, function gap"),
+        ("draft/local-sgd", "Local SGD", 1, "must be PAPER/NAME in small letters"),
+        ("conditions", "condition", 6, "unknown key 'condition'; did you mean conditions"),
+        ("[terms]", "[terme]", 8, "unknown key 'terme'; did you mean terms"),
+    ],
+)
+def test_an_error_names_the_line(mine, old, new, line, message):
+    mine.write_text(LOCAL_SGD.replace(old, new))
+    with pytest.raises(FedboundsError) as caught:
+        load(str(mine))
+    assert f"line {line}: " in str(caught.value) and message in str(caught.value), str(caught.value)
+
+
+def test_every_command_takes_a_file(mine, capsys, tmp_path):
+    for arguments in (
+        ["show", str(mine)],
+        ["show", str(mine), "--latex"],
+        ["eval", f"{mine}:explicit", *CONSTANTS],
+        ["optimize", str(mine), "--over", "gamma", *CONSTANTS[:-1]],
+        ["rounds", str(mine), "--epsilon", "0.1", *(c for c in CONSTANTS if not c.startswith("T"))],
+        ["compare", str(mine), "--vary", "gamma=0.001:0.02:log:3", *CONSTANTS[:-1]],
+    ):
+        assert main(arguments) == 0, (arguments, capsys.readouterr().err)
+    assert "theorem file, which has no proof" in capsys.readouterr().out
+
+
+def test_a_folder_of_files_is_a_paper(mine, capsys):
+    other = mine.with_name("other.toml")
+    other.write_text(LOCAL_SGD.replace("local-sgd", "corollary-1"))
+    assert [result.key for result in add_theorems(str(mine.parent))] == ["draft/local-sgd", "draft/corollary-1"]
+    assert load("draft/corollary-1").kind == "corollary"
+    assert main(["list", "--paper", "draft", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert "draft/corollary-1" in json.dumps(listed)
+    registry._ADDED.clear()
+    assert main(["--theorems", str(mine.parent), "covers", "nonconvex, smooth, full participation", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["results"]
+    assert {row["answer"] for row in rows if row["key"] == "draft/local-sgd"} <= {"covered", "if"}
+    with pytest.raises(FedboundsError, match="the paper 'draft' exists"):
+        add_theorems(str(mine))
+    other.write_text(LOCAL_SGD)
+    registry._ADDED.clear()
+    with pytest.raises(FedboundsError, match="have the same key draft/local-sgd"):
+        add_theorems(str(mine.parent))
+
+
+def test_the_schema_accepts_what_is_read(mine):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = theorem_schema()
+    jsonschema.validate(tomllib.loads(LOCAL_SGD), schema)
+    for old, new in (("conditions", "condition"), ("minimum over", "least over"), ('"smooth"', '"smoth"')):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(tomllib.loads(LOCAL_SGD.replace(old, new)), schema)
+    assert {*schema["properties"]} == {*OF_FILE, *OF_FORM}
+
+
+def test_runs_are_compared_with_a_file(mine, capsys, tmp_path):
+    mine.write_text(LOCAL_SGD.replace("conditions", 'algorithm = "fedavg"\nconditions'))
+    problem = fb.problems.random_quadratic(3, 2, noise=0.1)
+    run = fb.moments(fb.algorithms.FedAvg(0.02, 5), problem, fb.participation.Full(3), 40)
+    found = fb.confront(run, load(str(mine)))
+    assert found.evaluation.constants["gamma"].value == 0.02 and found.valid[-1] and not found.guarantee
+    L, F, sigma = (problem.constants()[name].value for name in ("smoothness", "initial_gap", "gradient_noise"))
+    assert found.bound[-1] == pytest.approx(4 * F / (0.02 * 5 * 40) + 2 * 0.02 * L * sigma**2 / 3)
+    assert found.measured[-1] == pytest.approx(run.gradient_norm_squared[:40].min())
+    assert not any("not known to cover" in reason for reason in found.why_not)
