@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def paths(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / name for name in FILES}
 
 
-def keys(name: str) -> dict[str, object]:
+def keys(name: str) -> dict[str, Any]:
     """What a layout needs: the length of rounds, where the first one begins, and how many there are."""
     return {"round_length": LENGTH, "start": 0, "rounds": len(PRESENT)} if name == "free.csv" else {}
 
@@ -232,7 +233,7 @@ def test_the_accountant_takes_records_of_its_clients_by_name(paths: dict[str, Pa
     ([[], []], {"clients": 2}, [[0, 0], [0, 0]]),
 ])  # fmt: skip
 def test_clients_and_rounds_that_do_not_appear_are_given(record, more, weights) -> None:
-    assert Recorded.read(record, **more).weights.tolist() == weights
+    assert np.asarray(Recorded.read(record, **more).weights).tolist() == weights
 
 
 def test_availability_is_of_whole_rounds_as_a_slow_reference_finds_them() -> None:
