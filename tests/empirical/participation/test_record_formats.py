@@ -84,7 +84,7 @@ def test_the_layouts_are_read_in_memory_too(record: object) -> None:
     np.testing.assert_array_equal(Recorded.read(record, normalize=True).weights, WEIGHTS)
 
 
-class Frame(dict):
+class Frame(dict[str, np.ndarray]):
     """What is read of a data frame of pandas or polars."""
 
     columns = ("round", "client")
