@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from fedbounds.bounds.errors import FedboundsError
 
 LARGEST_TOML = 2**20  # bytes
+FILE_KEYS = ("data", "file", "log")  # of TOML files: their texts name files or folders
 DEEPEST = 32  # tables and lists within each other; what reads them is recursive
 TOO_DEEP = f"tables and lists lie within each other more than {DEEPEST} deep"
 # an endless dotted key: its prefixes alone are quadratic in its length
@@ -125,7 +126,7 @@ def read_text(path: str | os.PathLike[str], what: str, largest: int, *, noted: b
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """A TOML file as a dictionary.
+    """A TOML file as a dictionary; relative paths in it are relative to its folder, or else to the working directory.
 
     Raises:
         FedboundsError: it cannot be read, is too large, nests too deeply, or is not TOML (with the line).
@@ -143,7 +144,28 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise FedboundsError(f"{path}: {TOO_DEEP}")
     if _INPUTS.get() is not None:
         _note_named(document, Path(path).parent)
-    return document
+    return _with_places(document, Path(path).parent)
+
+
+def _with_places(value: Any, folder: Path, key: str = "") -> Any:
+    """A document in which the texts of `FILE_KEYS`, and `@FILE`, are places as seen from here."""
+    if isinstance(value, Mapping):
+        return {name: _with_places(inner, folder, name.rpartition(".")[2]) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_places(inner, folder, key) for inner in value]
+    if isinstance(value, str) and key in FILE_KEYS:
+        return _place(value, folder)
+    if isinstance(value, str) and value.strip().startswith("@"):
+        return f"@{_place(value.strip()[1:], folder)}"
+    return value
+
+
+def _place(name: str, folder: Path) -> str:
+    """A file in a folder, or else in the working directory; the full path where there is none."""
+    beside = os.path.normpath(folder / name)
+    if not name or os.path.isabs(name) or (not os.path.exists(beside) and os.path.exists(name)):
+        return name
+    return beside if os.path.exists(beside) else os.path.abspath(beside)
 
 
 def _note_named(document: Any, folder: Path) -> None:

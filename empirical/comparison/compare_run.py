@@ -35,12 +35,12 @@ from fedbounds.empirical.comparison.run_comparison import RunComparison, join_co
 from fedbounds.empirical.comparison.run_setting import (
     ExactRun,
     RunSetting,
-    as_process,
     setting_of_moments,
     setting_of_trace,
 )
 from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds, replace_measured
 from fedbounds.empirical.participation import Process
+from fedbounds.empirical.participation.spec import Participation, as_process
 from fedbounds.empirical.problems import Problem, ScaledObjectives
 from fedbounds.empirical.simulation.moments import MinimaxMoments, moments
 from fedbounds.empirical.simulation.trace import Trace
@@ -54,7 +54,7 @@ def confront(
     form: str | None = None,
     *,
     problem: Problem | None = None,
-    participation: Process | np.ndarray | None = None,
+    participation: Participation | None = None,
     interval: int | None = None,
     given: Mapping[str, Value] | None = None,
     assume: str | Iterable[str] = (),
@@ -73,7 +73,7 @@ def confront(
         result: the result, or its key, e.g. "arbitrary-participation/theorem-3.1".
         form: its name or kind; the strongest one that is not refuted by default.
         problem: of a simulation (moments know theirs).
-        participation: of a simulation: the process, or the weights.
+        participation: of a simulation: the process, its dictionary, or a record as `Recorded.read` takes it.
         interval: P of the analysis, where $\eta=1$ leaves it free.
         given: constants by symbol or concept, which replace those of the run: they may loosen the bound, but not
             contradict the run.
@@ -113,7 +113,7 @@ def _compare(
     form: str | None,
     *,
     problem: Problem | None,
-    participation: Process | np.ndarray | None,
+    participation: Participation | None,
     interval: int | None,
     given: Mapping[str, Value] | None,
     assume: str | Iterable[str],
@@ -126,7 +126,7 @@ def _compare(
     paper = paper_of(result)
     uncovered = _coverage_doubts(statement.form, result, paper, setting)
     result, chosen, paper = statement.result, statement.form, paper or UnknownPaper()
-    measure = measure_of_run(chosen.measure or result.measure, setting, paper.over)
+    measure = measure_of_run(chosen.measure or result.measure, setting, paper)
     steps = paper.steps(setting, interval)
     curve = measure_run(setting, measure, paper, steps.interval, sets_a_horizon(chosen, result))
 
@@ -252,7 +252,7 @@ def _evaluate_horizons(
 def confront_family(
     result: Result | str,  # the result, or its key, e.g. "arbitrary-participation/corollary-3.2"
     problem: Problem,  # of the runs
-    participation: Process | np.ndarray,  # a process, or weights (at least T, N)
+    participation: Participation,  # a process, or weights (at least T, N)
     horizons: Sequence[int],  # the numbers of rounds T
     *,
     local_steps: int,  # I

@@ -23,7 +23,7 @@ from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.comparison.compare_run import RunComparison, confront, constants_by_symbol
 from fedbounds.empirical.comparison.paper_runs import RunFacts, paper_of, problem_constants
-from fedbounds.empirical.comparison.run_setting import RunSetting, stationarity
+from fedbounds.empirical.comparison.run_setting import RunSetting, counted_rounds, stationarity
 from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.problems import Problem, problem_from_spec
@@ -302,14 +302,14 @@ def check_fits(
     if "algorithm" not in task:
         raise FedboundsError("the run has phases: a result is about one algorithm, so compare a run of it alone")
     algorithm, problem, process = algorithm_from_spec(task["algorithm"]), setting.problem(), setting.process()
-    paper = paper_of(result)
+    paper, rounds = paper_of(result), counted_rounds(algorithm, process, task["rounds"])
     if paper is not None:
-        ahead = RunSetting.ahead(algorithm, problem, process, None, task["rounds"])
+        ahead = RunSetting.ahead(algorithm, problem, process, None, rounds)
         quantities = (result.notation.resolve(name) for name in given or {})
         own = frozenset(quantity.name for quantity in quantities if quantity)
         paper.check_ahead(ahead, result.form(form), result, interval, own)
     if given:
-        _check_stated(result, result.form(form), given, problem, task["rounds"])
+        _check_stated(result, result.form(form), given, problem, rounds)
     if missing:
         start, needed = problem.initial_point(np.random.default_rng(0)), stationarity(algorithm)
         if needed not in (metrics := problem.metrics(start[None])):

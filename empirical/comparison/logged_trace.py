@@ -49,11 +49,13 @@ def build_trace(
     S = len(seeds)
     if MODEL in arrays and NORM in arrays and np.ndim(arrays[MODEL]) == 3:
         _check_repeats(arrays[MODEL], arrays.get(PRODUCTS, arrays[NORM][..., None, None]), at)
-    if isinstance(participation, np.ndarray) and algorithm.skips_empty_rounds:
-        participation, at, arrays, note = _without_empty_rounds(participation, at, arrays)
-        if note:
-            held = log or {}
-            log = {"files": held.get("files", ()), "notes": (*held.get("notes", ()), note)}
+    if isinstance(participation, np.ndarray) and not participation.any(axis=1).all():
+        kept = f"they are kept, as the run of {algorithm.kind} differs without them"
+        note = f"{describe_empty_rounds(participation)}: {kept}"
+        if algorithm.skips_empty_rounds:
+            participation, at, arrays, note = without_empty_rounds(participation, at, arrays)
+        held = log or {}
+        log = {"files": held.get("files", ()), "notes": (*held.get("notes", ()), note)}
     every = {"seed": seeds, "round": at}
     counts, per_round, taken_part = {"diverged_at": np.full(S, -1)}, {}, {}
     if isinstance(participation, Process):
@@ -97,24 +99,27 @@ def build_trace(
     return Trace(every | counts | taken_part | per_round | arrays, dims, spec, "logged", ("done",) * S)
 
 
-def _without_empty_rounds(
+def describe_empty_rounds(q: np.ndarray) -> str:
+    """How many rounds of weights (T, N) have no participants."""
+    return f"{int((~q.any(axis=1)).sum())} of {len(q)} rounds have no participants"
+
+
+def without_empty_rounds(
     q: np.ndarray, at: np.ndarray, arrays: dict[str, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], str]:
     """The run without its rounds without participants, and a note; of records of one model the first is kept.
 
     Where a logged loss or norm changes in such a round, somebody did participate: all rounds stay.
     """
-    kept = q.any(axis=1)
-    empty = int((~kept).sum())
-    if not empty or not kept.any():
-        return q, at, arrays, ""
+    kept, rounds = q.any(axis=1), describe_empty_rounds(q)
+    if not kept.any():
+        return q, at, arrays, f"{rounds}: the run has no other"
     shorter, first, model = np.unique(np.concatenate([[0], kept.cumsum()])[at], return_index=True, return_inverse=True)
-    rounds = f"{empty} of {len(q)} rounds have no participants"
     for name in (NORM, LOSS):
         value = arrays.get(name, np.zeros((1, len(at))))
-        if not np.allclose(value, value[:, first][:, model], rtol=SINGLE, atol=0):
+        if not np.allclose(value, value[:, first][:, model], rtol=SINGLE, atol=0, equal_nan=True):
             return q, at, arrays, f"{rounds}, and {name} changes in them: they are kept; check the participation"
-    note = f"{rounds}: they change nothing and are left out"
+    note = f"{rounds}: they change nothing and are left out, T = {int(kept.sum())} and not {len(q)}"
     return q[kept], shorter, {name: value[:, first] for name, value in arrays.items()}, note
 
 

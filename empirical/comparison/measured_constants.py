@@ -23,6 +23,8 @@ from fedbounds.empirical.runtime.streams import GeneratorPool, Streams
 from fedbounds.empirical.simulation.engines.local_steps import draw_limited_blocks, local_updates
 from fedbounds.empirical.simulation.trace import Trace
 
+SIMULATED_ROUND = "simulated_round"  # an array of a trace without its empty rounds
+
 ROUNDING = 16  # units of rounding, of the longer of two points, up to which they are the same
 
 
@@ -134,6 +136,7 @@ class Visit(NamedTuple):
     seed: int  # its row
     round: int  # when
     model: Tensor  # (d,)
+    drawn: int  # the round of its random numbers: also counts rounds without participants that a comparison drops
 
 
 def visits(run: Trace, problem: Problem, rounds: np.ndarray, seed: int | None = None) -> Iterator[Visit]:
@@ -143,7 +146,8 @@ def visits(run: Trace, problem: Problem, rounds: np.ndarray, seed: int | None = 
             model, t = torch.from_numpy(run.arrays["model"][row, column]), int(run.arrays["round"][column])
             if not bool(torch.isfinite(model).all()):
                 raise FedboundsError(f"the run diverges: seed {run.arrays['seed'][row]} has no finite model at {t}")
-            yield Visit(row, t, model.to(problem.device, problem.dtype))
+            drawn = int(run.arrays.get(SIMULATED_ROUND, run.arrays["round"])[column])
+            yield Visit(row, t, model.to(problem.device, problem.dtype), drawn)
 
 
 def recorded_products(run: Trace, seed: int, t: int) -> np.ndarray | None:

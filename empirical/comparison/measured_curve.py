@@ -12,7 +12,8 @@ from fedbounds.empirical.comparison.paper_runs import FUNCTION_GAP, GRADIENT_OF_
 from fedbounds.empirical.comparison.run_setting import RunSetting, stationarity
 from fedbounds.empirical.simulation.trace import Trace
 
-OVERALL = "gradient noise and participation"
+NOISE = "gradient noise"
+OVERALL = f"{NOISE} and participation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +56,18 @@ def measure_run(
     return MeasuredCurve(measure, horizons, measured, samples, whole, thinned)
 
 
-def measure_of_run(measure: Measure, setting: RunSetting, over: tuple[str, ...]) -> Measure:
-    """The left-hand side as this run measures it, over one of these."""
+def measure_of_run(measure: Measure, setting: RunSetting, paper: PaperRuns) -> Measure:
+    """The left-hand side as this run measures it."""
     if measure.aggregate not in ("minimum", "average", "last"):
         raise FedboundsError(f"a run is measured over its rounds, the result bounds: {measure}")
-    if measure.over not in over:
-        raise FedboundsError(f"the run is measured over {' or '.join(over)}, the result bounds: {measure}")
+    if measure.over not in paper.over:
+        raise FedboundsError(f"the run is measured over {' or '.join(paper.over)}, the result bounds: {measure}")
     if setting.logged:
         _check_logged(setting, measure)
     if setting.q is None:
         return replace(measure, expectation=OVERALL, given="", latex=measure.latex.replace(r"\mid\mathcal Q", ""))
+    if not measure.given and paper.given_record:
+        return replace(measure, expectation=NOISE, given="participation")
     if not measure.given:
         raise FedboundsError(
             f"the result bounds an expectation over participation, the run is given its record: {measure}; "

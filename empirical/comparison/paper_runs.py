@@ -146,6 +146,7 @@ class PaperRuns(ABC):
     authors: ClassVar[str] = ""  # of the paper, and its year
     # what the paper's measures may be over, as a run is measured: its rounds may be something else to a paper
     over: ClassVar[tuple[str, ...]] = ("rounds", "window starts")
+    given_record: ClassVar[bool] = False  # whether bounds over random participation are compared given a record, too
 
     @abstractmethod
     def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:

@@ -28,7 +28,8 @@ from fedbounds.empirical.comparison.logged_trace import (
     norm_from_products,
     products_and_norm,
 )
-from fedbounds.empirical.participation import Full, Process, Recorded, SampleWeighted
+from fedbounds.empirical.participation import Full, Process, Recorded, SampleWeighted, process_from_spec
+from fedbounds.empirical.participation.recorded import EmptyRounds, check_empty_rounds
 from fedbounds.empirical.simulation.trace import Trace, read_arrays
 
 RESERVED = ("participants", "empty_rounds", "unnormalized_rounds", "diverged_at")  # counts of a trace
@@ -39,10 +40,11 @@ FULL = "full"  # every client in every round, in a word
 def read_log(
     log: str | os.PathLike[str] | Mapping[str, Any],
     algorithm: Algorithm | Mapping[str, Any],
-    participation: Process | np.ndarray | Sequence[Sequence[float]] | str | os.PathLike[str] | None = None,
+    participation: Process | np.ndarray | Sequence[Any] | Mapping[Any, Any] | str | os.PathLike[str] | None = None,
     *,
     clients: int | None = None,
     normalize: bool | None = None,
+    empty_rounds: EmptyRounds = "drop",
     format: str | None = None,
     columns: Columns | None = None,
     first_round: int = 0,
@@ -63,10 +65,12 @@ def read_log(
     Args:
         log: the path of a file (the page *Compare your training loop or log* lists the formats), or arrays by name.
         algorithm: the algorithm of the loop, or its dictionary.
-        participation: the weights (T, N), a CSV file of them, `metrics_sys.csv` of LEAF, or `"full"` for all clients in
-            every round; a process, where nobody recorded who took part.
+        participation: a record in a file or in memory, as `Recorded.read` takes it; `metrics_sys.csv` of LEAF; `"full"`
+            for all clients in every round; a process or its dictionary, where nobody recorded who took part.
         clients: N, where the participation does not hold it.
         normalize: whether the weights of each round are divided by their sum; required for records of 0 and 1.
+        empty_rounds: rounds without participants are dropped where the run is the same without them; `"refuse"`
+            refuses them.
         format: the name of the format, where the file is not recognized.
         columns: names of ours to those of the file, e.g. `{"round": "Step", "train_loss": "Train/Loss"}`; a list of
             columns is one run each.
@@ -104,6 +108,8 @@ def read_log(
     last = int(min(rounds.max(), 2**53))
     who = participation if rows is None else Recorded(rows)
     taken_part = _participation(who, clients, normalize, last, first_round, names, client_weights)
+    if isinstance(taken_part, np.ndarray):
+        check_empty_rounds(taken_part, empty_rounds)
     N, T = (taken_part.clients, max(last, 1)) if isinstance(taken_part, Process) else taken_part.shape[::-1]
     p = check_client_weights(client_weights, N)
     _check_shapes({name: value.shape for name, value in known.items()} | {"round": rounds.shape}, where, N)
@@ -163,17 +169,23 @@ def _participation(
             )
         everyone = Full(count or len(names or ()))
         participation = everyone if client_weights is None else SampleWeighted(everyone, client_weights)
+    if isinstance(participation, Mapping) and "kind" in participation:
+        participation = process_from_spec(participation)
     if isinstance(participation, Process) and not isinstance(participation, Recorded):
         return _declared(participation, count, max(rounds, 1))
-    if _is_path(participation):
-        path = Path(participation)
-        leaf = is_leaf_record(path)
-        record = Recorded(read_participation(path, names, count, first_round)) if leaf else Recorded.from_csv(path)
-    elif isinstance(participation, Recorded):
+    if isinstance(participation, Recorded):
         record = participation
+    elif _is_path(participation):
+        path, known = Path(participation), count if names is None else names
+        leaf = is_leaf_record(path)
+        record = (
+            Recorded(read_participation(path, names, count, first_round))
+            if leaf
+            else Recorded.read(path, clients=known)
+        )
     else:
         try:
-            record = Recorded(participation)
+            record = Recorded.read(participation, clients=count)
         except FedboundsError as error:
             raise FedboundsError(f"participation= is 'full', a process, a file or weights (T, N): {error}") from None
     if count not in (None, record.clients):
@@ -318,7 +330,7 @@ def _check_names(columns: Iterable[str], where: str, known_apart: bool) -> None:
     if "weights" not in columns and not known_apart:
         raise FedboundsError(
             f"{where} lacks weights, who took part in each round: give participation='full' and clients=N if every "
-            "client did, else participation= the weights (T, N) or a CSV file of them"
+            "client did, else participation= the weights (T, N) or a file of them"
         )
     if "round" not in columns:
         raise FedboundsError(f"{where} lacks round: in which round each of its lines was measured")

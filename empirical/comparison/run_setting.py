@@ -11,7 +11,10 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, algorithm_from_spec
+from fedbounds.empirical.comparison.logged_trace import NORM, without_empty_rounds
+from fedbounds.empirical.comparison.measured_constants import SIMULATED_ROUND
 from fedbounds.empirical.participation import Full, Process, Recorded, Round, process_from_spec
+from fedbounds.empirical.participation.spec import Participation, as_process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.problems.logged import LOG, Logged
 from fedbounds.empirical.runtime.streams import Streams
@@ -231,11 +234,6 @@ def _is_deterministic(setting: RunSetting) -> bool:
     return bool((starts[0] == starts[1]).all())
 
 
-def as_process(participation: Process | np.ndarray) -> Process:
-    """A process, or the weights of a record as one."""
-    return participation if isinstance(participation, Process) else Recorded(participation)
-
-
 def stationarity(algorithm: Algorithm) -> str:
     """The metric that the theorems about an algorithm bound."""
     return "envelope_gradient_norm_squared" if algorithm.ascends else "gradient_norm_squared"
@@ -244,7 +242,7 @@ def stationarity(algorithm: Algorithm) -> str:
 def setting_of_moments(
     run: ExactRun | MinimaxMoments,
     problem: Problem | None = None,
-    participation: Process | np.ndarray | None = None,
+    participation: Participation | None = None,
 ) -> RunSetting:
     """The setting of exact moments, which know their problem and participation."""
     if problem is not None and problem is not run.problem:
@@ -254,23 +252,27 @@ def setting_of_moments(
     norms = run.envelope_gradient_norm_squared() if isinstance(run, MinimaxMoments) else run.gradient_norm_squared
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
+    total, at, notes = run.rounds, np.arange(run.rounds + 1), ()
+    if q is not None and run.algorithm.skips_empty_rounds and not q.any(axis=1).all():
+        q, at, kept, note = without_empty_rounds(q, at, {NORM: norms[None]})
+        total, norms, notes = len(q), kept[NORM][0], (note,)
     return RunSetting(
         algorithm=run.algorithm,
         problem=run.problem,
         process=run.participation,
         q=q,
         label=run.label,
-        total=run.rounds,
-        at=np.arange(run.rounds + 1),
+        total=total,
+        at=at,
         values=norms,
         samples=None,
         common_noise=isinstance(run, Moments) and run.noise == "common",
-        notes=(),
+        notes=notes,
         run=run,
     )
 
 
-def setting_of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
+def setting_of_trace(run: Trace, problem: Problem | None, participation: Participation | None) -> RunSetting:
     """The setting of a simulation: the mean over its seeds; a seed that diverged counts as infinite."""
     if run.spec.get("problem") == LOG:
         return _of_log(run, problem, participation)
@@ -291,10 +293,13 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Process
     q = None
     if isinstance(process, Recorded) or "participation" in streams:
         q = process.matrix(total, Streams(0, streams).generator("participation"))
-    norms = np.where(np.isnan(run.arrays[metric]), np.inf, run.arrays[metric])
-    seeds = len(norms)
     every = int(run.spec.get("record_every", 1))
     notes = (f"measured every {every} rounds only: {BETWEEN}",) if every > 1 else ()
+    if isinstance(process, Recorded) and q is not None and algorithm.skips_empty_rounds and not q.any(axis=1).all():
+        run, q, note = _trace_without_empty_rounds(run, q)
+        total, notes = len(q), (*notes, note)
+    norms = np.where(np.isnan(run.arrays[metric]), np.inf, run.arrays[metric])
+    seeds = len(norms)
     if "diverged" in run.statuses:
         notes += (f"{run.statuses.count('diverged')} of {seeds} seeds diverged and count as infinite",)
     return RunSetting(
@@ -313,7 +318,28 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Process
     )
 
 
-def _of_log(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
+def counted_rounds(algorithm: Algorithm, process: Process, rounds: int) -> int:
+    """The rounds of a simulation that a comparison counts: of a record those with participants, where that is exact."""
+    if not isinstance(process, Recorded) or not algorithm.skips_empty_rounds:
+        return rounds
+    return int(np.asarray(process.weights)[:rounds].any(axis=1).sum()) or rounds
+
+
+def _trace_without_empty_rounds(run: Trace, q: np.ndarray) -> tuple[Trace, np.ndarray, str]:
+    """A simulation of a record and its weights without the rounds without participants, and a note."""
+    per_round = {name: run.arrays[name] for name, dims in run.dims.items() if dims[:2] == ("seed", "round")}
+    weights, at, arrays, note = without_empty_rounds(q, run.arrays["round"], per_round)
+    if len(weights) == len(q):
+        return run, q, note
+    arrays |= {"round": at, SIMULATED_ROUND: np.append(np.flatnonzero(q.any(axis=1)), len(q))[at]}
+    if "participation_round" in run.arrays:
+        arrays["participation_round"] = (q.any(axis=1).cumsum() - 1)[run.arrays["participation_round"]]
+    spec = run.spec | {"rounds": len(weights), "participation": describe_process(Recorded(weights))}
+    dims = {**run.dims, SIMULATED_ROUND: ("round",)}
+    return Trace({**run.arrays, **arrays}, dims, spec, run.engine, run.statuses), weights, note
+
+
+def _of_log(run: Trace, problem: Problem | None, participation: Participation | None) -> RunSetting:
     """The setting of a run made elsewhere."""
     if problem is not None:
         raise FedboundsError("a log has no problem: leave problem= out, and give its constants, given={...}")
@@ -325,8 +351,12 @@ def _of_log(run: Trace, problem: Problem | None, participation: Process | np.nda
         raise FedboundsError(f"participation= has {process.clients} clients, the log has {own.clients}")
     if q is None and describe_process(process) != describe_process(own):
         raise FedboundsError("participation= is not that of the log; leave it out")
-    if q is not None and isinstance(process, Recorded) and not np.array_equal(np.asarray(process.weights), q):
-        raise FedboundsError("participation= is not the log's record; leave it out")
+    if q is not None and isinstance(process, Recorded):
+        given = np.asarray(process.weights)
+        given = given if len(given) == len(q) else given[given.any(axis=1)]  # as the log, without empty rounds
+        if not np.array_equal(given, q):
+            raise FedboundsError("participation= is not the log's record; leave it out")
+        process = Recorded(q)
     recorded, T, metric = run.arrays["round"], int(run.spec["rounds"]), stationarity(algorithm)
     nothing = np.full((len(run.arrays["seed"]), len(recorded)), np.nan)  # a log of losses alone
     norms = run.arrays.get(metric, nothing)

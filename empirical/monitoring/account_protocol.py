@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.bounds.search.rounds_answers import Between, Largest, Never, Reached
 from fedbounds.bounds.theory.registry import merge_tables
 from fedbounds.bounds.theory.result import Form, Result
@@ -18,6 +21,11 @@ from fedbounds.empirical.participation import Process
 from fedbounds.empirical.participation.mixing import Presences
 
 State = dict[str, np.ndarray]
+Name = str | int  # of a client
+OF_LAW = (
+    "its constants are expectations over participation, which no record gives: declare a stationary process whose "
+    "weights sum to one, or ask the result given the participation"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,3 +153,36 @@ def sets_steps_by_rounds(result: Result, form: Form) -> bool:
     """Whether a form sets step sizes by the number of rounds."""
     counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
     return any(str(symbol) in counters for step in form.prescribes.values() for symbol in step.free_symbols)
+
+
+def checksum(document: Mapping[str, Any]) -> str:
+    """Of everything in a saved account."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def client_names(clients: int | Sequence[Name]) -> tuple[Name, ...]:
+    """The names of N clients, or those that are given."""
+    if not isinstance(clients, Sequence) or isinstance(clients, str):
+        return tuple(range(check_count("clients", clients, high=2**31)))
+    for n, name in enumerate(clients):
+        if not isinstance(name, str | int) or isinstance(name, bool):
+            raise FedboundsError(f"clients[{n}] = {quote(name)} must be a name: a string or a whole number")
+    if len(set(clients)) < len(clients) or not clients:
+        raise FedboundsError("clients must have names of their own, at least one")
+    return tuple(clients)
+
+
+def assumptions_of_form(form: Form, checked: Mapping[str, bool]) -> dict[str, bool]:
+    """Those findings that are about assumptions of a form."""
+    names = {a.name for a in form.assumptions}
+    return {name: holds for name, holds in checked.items() if name in names}
+
+
+def analysis_interval(known: tuple[int, ...], interval: int | None, given: object) -> int:
+    """P: the argument, the given constant, or the only one that is accounted."""
+    P = None if given is None else check_count("P", float(np.asarray(given)))
+    if interval is not None and P is not None and interval != P:
+        raise FedboundsError(f"interval = {interval} and P = {P} are given; give one of them")
+    if interval is None and P is None and len(known) > 2:
+        raise FedboundsError(f"give interval=; accounted are {', '.join(map(str, known))}")
+    return check_count("interval", interval or P or known[len(known) - 1])

@@ -5,7 +5,6 @@ A server adds one round after the other. The state has a fixed size, O(clients) 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,27 +30,29 @@ from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.monitoring.account_protocol import (
+    OF_LAW,
     Account,
     AccountFacts,
     AccountQuestion,
     Declared,
+    Name,
     Remaining,
     State,
     _Read,
     accounts,
+    analysis_interval,
+    assumptions_of_form,
+    checksum,
+    client_names,
     sets_steps_by_rounds,
 )
-from fedbounds.empirical.participation import Process, process_from_spec
+from fedbounds.empirical.participation import Process, Recorded, process_from_spec
 from fedbounds.empirical.participation.mixing import Mixing, Presences
 from fedbounds.empirical.participation.process_tests import Conformity, Declaration
+from fedbounds.empirical.participation.spec import Participation, as_process
 
 FORMAT = "fedbounds participation account, version 3"
 LARGEST = 2**28  # bytes of a saved account
-Name = str | int
-_OF_LAW = (
-    "its constants are expectations over participation, which no record gives: declare a stationary process whose "
-    "weights sum to one, or ask the result given the participation"
-)
 
 
 class ParticipationAccountant:
@@ -105,7 +106,7 @@ class ParticipationAccountant:
         offsets: ArrayLike | None = None,
         error: float = 1e-3,
     ) -> None:
-        self.names = _names(clients)
+        self.names = client_names(clients)
         self.places: dict[Hashable, int] = {name: n for n, name in enumerate(self.names)}
         N = len(self.names)
         if process is not None and not isinstance(process, Process):
@@ -163,6 +164,31 @@ class ParticipationAccountant:
         for account in self.accounts.values():
             account.add(self.rounds, present, q)
         self.presences.add(present)
+
+    def add_record(self, record: Participation) -> None:
+        """Add every round of a record, in any layout that `Recorded.read` takes.
+
+        Args:
+            record: a file, or the record in memory; of 0 and 1, participants have the weights of the declared process.
+
+        Raises:
+            FedboundsError: not a record of these clients, or a round that `add` refuses.
+
+        Example:
+            >>> accountant = ParticipationAccountant(["a", "b", "c"])
+            >>> accountant.add_record({"round": [0, 0, 2], "client": ["c", "a", "b"]})
+            >>> accountant.rounds, accountant.participations.tolist()
+            (3, [1, 1, 1])
+        """
+        given, N = as_process(record, self.names), len(self.names)
+        if not isinstance(given, Recorded) or given.clients != N:
+            raise FedboundsError(
+                f"{given.kind} participation of {given.clients} clients must be a record of {N} clients"
+            )
+        attendance = np.isin(given.weights, (0.0, 1.0)).all()
+        for row in np.asarray(given.weights):
+            present = {self.names[n]: float(row[n]) for n in np.flatnonzero(row)}
+            self.add(list(present) if attendance else present)
 
     def quantities(self) -> dict[str, dict[str, float]]:
         r"""The quantities of each paper for the rounds so far, by paper and name; divergences are squared.
@@ -260,7 +286,7 @@ class ParticipationAccountant:
             known,
             form=chosen.name,
             assume=self._assumed_names(chosen, facts, assume),
-            checked=_assumptions_of_form(chosen, facts.checked),
+            checked=assumptions_of_form(chosen, facts.checked),
             trust=trust,
         )
         return evaluation.revoke(*reasons)
@@ -328,7 +354,7 @@ class ParticipationAccountant:
             answer.evaluation.constants,
             form=chosen.name,
             assume=taken,
-            checked=_assumptions_of_form(chosen, facts.checked),
+            checked=assumptions_of_form(chosen, facts.checked),
             strict=False,
         ).revoke(*reasons)
         more = max(0, answer.rounds - counted)
@@ -377,7 +403,7 @@ class ParticipationAccountant:
             "state": arrays,
         }
         document = json.loads(json.dumps(document, default=np.ndarray.tolist))  # as it is read again
-        return json.dumps(document | {"checksum": _checksum(document)})
+        return json.dumps(document | {"checksum": checksum(document)})
 
     @classmethod
     def from_json(cls, text: str) -> ParticipationAccountant:
@@ -392,7 +418,7 @@ class ParticipationAccountant:
             raise FedboundsError(f"the account is no JSON: {' '.join(str(error).split())}") from None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise FedboundsError(f"the account must be of the format {FORMAT!r}")
-        if document.pop("checksum", None) != _checksum(document):
+        if document.pop("checksum", None) != checksum(document):
             raise FedboundsError("the account is damaged: its checksum is not that of its contents; load a saved copy")
         try:
             spec, cutoff, state = document["process"], document["cutoff"], document["state"]
@@ -513,7 +539,7 @@ class ParticipationAccountant:
             quantity = result.notation.resolve(name)
             if quantity is not None and not isinstance(given[name], NoConstant):
                 numbers[quantity.concept] = as_constant(quantity, given[name]).value
-        P = self._interval(interval, numbers.get("interval"))
+        P = analysis_interval(self.declared.intervals, interval, numbers.get("interval"))
         used = reachable(chosen, prescribed=True)
         of_law = any(a.participation and a.name.startswith(PREFIX) for a in chosen.assumptions)
         account, reasons = self.accounts.get(result.paper), ()
@@ -543,7 +569,7 @@ class ParticipationAccountant:
                 check_agreement(quantity, np.asarray(numbers[quantity.concept]), np.asarray(fact.value), fact.note)
         estimated = any(isinstance(c, Constant) and c.source == "estimated" for c in own.values())
         if of_law and not facts.trusting and estimated:
-            reasons += (_OF_LAW,)
+            reasons += (OF_LAW,)
         lacking = [q.name for q in result.notation.values() if q.name in used and q.concept.endswith("_divergence")]
         if lacking and self.declared.offsets is None and "gradient_divergence_sup" not in numbers:
             lacking = [name for name in lacking if name not in own and result.notation[name].concept not in numbers]
@@ -565,36 +591,6 @@ class ParticipationAccountant:
             )
         return statement, own, facts, (*statement.doubts, *reasons)
 
-    def _interval(self, interval: int | None, given: object) -> int:
-        known = self.declared.intervals
-        P = None if given is None else check_count("P", float(np.asarray(given)))
-        if interval is not None and P is not None and interval != P:
-            raise FedboundsError(f"interval = {interval} and P = {P} are given; give one of them")
-        if interval is None and P is None and len(known) > 2:
-            raise FedboundsError(f"give interval=; accounted are {', '.join(map(str, known))}")
-        return check_count("interval", interval or P or known[len(known) - 1])
-
     def _assumed_names(self, form: Form, facts: AccountFacts, assume: str | Iterable[str]) -> set[str]:
         """The assumptions taken for granted by the user, or implied by the declared process."""
         return {*names_of("assume", assume), *(a.name for a in form.assumptions if a.name in facts.implied)}
-
-
-def _checksum(document: Mapping[str, Any]) -> str:
-    """Of everything in a saved account."""
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-
-
-def _names(clients: int | Sequence[Name]) -> tuple[Name, ...]:
-    if not isinstance(clients, Sequence) or isinstance(clients, str):
-        return tuple(range(check_count("clients", clients, high=2**31)))
-    for n, name in enumerate(clients):
-        if not isinstance(name, str | int) or isinstance(name, bool):
-            raise FedboundsError(f"clients[{n}] = {quote(name)} must be a name: a string or a whole number")
-    if len(set(clients)) < len(clients) or not clients:
-        raise FedboundsError("clients must have names of their own, at least one")
-    return tuple(clients)
-
-
-def _assumptions_of_form(form: Form, checked: Mapping[str, bool]) -> dict[str, bool]:
-    names = {a.name for a in form.assumptions}
-    return {name: holds for name, holds in checked.items() if name in names}

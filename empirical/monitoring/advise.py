@@ -18,7 +18,7 @@ from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.theory.problem_class import ProblemClass
 from fedbounds.empirical.monitoring.account_protocol import AccountQuestion
 from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
-from fedbounds.empirical.participation import Recorded, process_from_spec
+from fedbounds.empirical.participation import Process, Recorded, process_from_spec
 
 LONGEST = 100  # intervals up to this are accounted
 DRAWN = 400  # rounds that are drawn of a process whose moments change from round to round
@@ -49,16 +49,15 @@ def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None,
         >>> found.status, found.at["P"], found.guarantee
         ('reached', 1.0, False)
     """
-    home = Path()
     if isinstance(setting, str | Path):
-        home, document = Path(setting).parent, read_toml(setting)
+        document = read_toml(setting)
     elif isinstance(setting, Mapping):
         document = setting
     else:
         raise FedboundsError(f"setting = {quote(setting)} must be the path of a TOML file, or a dictionary")
     table = document.get("participation")
     longest = document.get("choose", {})
-    who = None if table is None else _participation(table, home, longest if isinstance(longest, Mapping) else {})
+    who = None if table is None else _participation(table, longest if isinstance(longest, Mapping) else {})
     question = Question.of(document, who)
     if who is not None and who.logged:
         _check_setting(question.setting, who)
@@ -90,8 +89,8 @@ class Observed:
         process, found = self.accountant.declared.process, ()
         if self._empty:
             found = (
-                f"{self._empty} rounds of the log have no participants: they change nothing and are not counted, "
-                "except in FedAU's intervals and with amplification over several rounds",
+                f"{self._empty} of {self.logged} rounds of the log have no participants: they change nothing and are "
+                "not counted, except in FedAU's intervals and with amplification over several rounds",
             )
         if process is None or self.logged or (process.stationary and process.sums_to_one):
             return found
@@ -162,14 +161,11 @@ def _contradiction(kind: str, who: Observed) -> str:
     return ""
 
 
-def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Observed:
+def _participation(table: object, choose: Mapping[str, Any]) -> Observed:
     """The table [participation]: a log, a process, or both."""
     if not isinstance(table, Mapping):
         raise FedboundsError(f"participation = {quote(table)} must be a table with a log, or with a kind of process")
-    spec = dict(table)
-    log = spec.pop("log", None)
-    record = None if log is None else Recorded.from_csv(home / str(log))
-    process = process_from_spec(spec) if spec or record is None else None
+    record, process = _record_and_process(table)
     clients = record.clients if record is not None else process.clients if process is not None else 0
     ends = choose.get("interval", (1, LONGEST))
     longest = int(max(ends)) if isinstance(ends, list | tuple) and all(isinstance(e, int | float) for e in ends) else 1
@@ -178,12 +174,25 @@ def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Obse
     weights = rows
     if record is None and process is not None:  # drawn to count participants, and to estimate moments that change
         weights = process.matrix(max(DRAWN, 4 * longest), np.random.default_rng(0))
-    zeros_and_ones = bool(np.isin(weights, (0.0, 1.0)).all())
-    for row in weights:
-        present = np.flatnonzero(row)
-        accountant.add(present.tolist(), None if zeros_and_ones else row[present].tolist())
+    accountant.add_record(weights)
     found = accountant.conformity()
     if record is not None and process is not None and found.status not in ACCEPTED:
         raise FedboundsError(f"the log is not of the declared process: {found.why}")
     empty = int((~rows.any(axis=1)).sum())
     return Observed(accountant, len(rows), float((weights > 0).sum(axis=1).mean()), empty)
+
+
+def _record_and_process(table: Mapping[str, Any]) -> tuple[Recorded | None, Process | None]:
+    """The log of [participation] and the declared process: keys beside `log` are the log's if there is no `kind`."""
+    spec = dict(table)
+    log = spec.pop("log", None)
+    if log is None and spec.get("kind") != Recorded.kind:
+        return None, process_from_spec(spec)
+    if log is None:
+        log, spec = {name: value for name, value in spec.items() if name != "kind"}, {}
+    if not isinstance(log, Mapping) or not {"file", "weights"} & log.keys():
+        log = {"file" if isinstance(log, str | Path) else "weights": log, **({} if "kind" in spec else spec)}
+        spec = spec if "kind" in spec else {}
+    record = process_from_spec({"kind": Recorded.kind, **log})
+    assert isinstance(record, Recorded)
+    return record, process_from_spec(spec) if spec else None

@@ -8,6 +8,7 @@ from fedbounds.bounds.advice.request import GOALS, KEYS, TIMES
 from fedbounds.bounds.theory.registry import papers
 from fedbounds.bounds.theory.round_cost import WIRE
 from fedbounds.bounds.theory.symbols import Quantity
+from fedbounds.empirical.participation import Recorded
 from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.sweep.schema import DIALECT, Schema, value
 
@@ -30,7 +31,14 @@ def question_schema() -> Schema:
     }
     table = {"type": "object", "properties": constants | of_papers, "additionalProperties": False}
     ends = {"anyOf": [{"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2}, {"type": "string"}]}
-    kept = {"type": "string", "description": "a CSV file: a line per round, a column per client"}
+    kept = {
+        "description": "a CSV or JSON file of a record, or a table of its keys",
+        "type": ["string", "object", "array"],
+    }
+    whole = PARTICIPATION.schema(complete=True, also={"log": kept})
+    branches = (branch["then"]["properties"] for branch in whole["allOf"])
+    recorded = next(keys for keys in branches if keys["kind"]["const"] == Recorded.kind)
+    of_log = {name: about for name, about in recorded.items() if name not in ("kind", "weights", "file")}
     properties: Schema = {
         "setting": {"type": "string", "description": "what the problem and the clients are like, in words"},
         "target": {"description": "what the measure is to reach", **NUMBER},
@@ -40,8 +48,8 @@ def question_schema() -> Schema:
         "participation": {
             "type": "object",
             "if": {"required": ["kind"]},
-            "then": PARTICIPATION.schema(complete=True, also={"log": kept}),
-            "else": {"properties": {"log": kept}, "required": ["log"], "additionalProperties": False},
+            "then": whole,
+            "else": {"properties": of_log, "required": ["log"], "additionalProperties": False},
         },
         "cost": {
             "type": "object",

@@ -1,28 +1,24 @@
-"""Participation as it was recorded: a matrix of weights, or a CSV file of them."""
+"""Participation as it was recorded: a matrix of weights, read from a record in any layout."""
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, quote, read_number
-from fedbounds.bounds.inputs.user_files import read_text
+from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag
 from fedbounds.bounds.participation.constants import SUM_TOLERANCE, check_weights
 from fedbounds.empirical.participation.process import Process, Round
+from fedbounds.empirical.participation.record_formats import read_record
 
-LARGEST = 2**26  # bytes of a record
-PER_CHARACTER = 20  # bytes of memory for each character of a CSV file, about
-COMMA, POINT = (re.compile(rf"\s*[+-]?\d*{mark}\d+([eE][+-]?\d+)?\s*") for mark in (",", r"\."))  # in a number
+EmptyRounds = Literal["drop", "refuse"]
+EMPTY_ROUNDS = get_args(EmptyRounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,22 +56,53 @@ class Recorded(Process):
         self._settle(weights=q, clients=q.shape[1])
 
     @classmethod
-    def from_csv(cls, path: str | Path, *, normalize: bool = False) -> Recorded:
-        """Read a record from a CSV file: a line per round, a column per client, names above if any.
+    def read(
+        cls,
+        record: Any,
+        *,
+        normalize: bool = False,
+        clients: int | Sequence[int | str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        round_length: float | None = None,
+        rounds: int | None = None,
+        start: float | None = None,
+        empty_rounds: EmptyRounds = "drop",
+    ) -> Recorded:
+        """Read a record in any layout: weights, attendance, lists of participants, long, or availability intervals.
 
         Args:
-            path: the file; empty lines are skipped.
+            record: the path of a CSV or JSON file, or its content in memory (the page *Use your participation trace*
+                lists the layouts).
             normalize: as for `Recorded`.
+            clients: N, or the names of all clients; needed if some appear in no round.
+            columns: names of columns to those of the table, e.g. `{"round": "Step", "client": "Worker"}`.
+            round_length: the length of a round, in the unit of `start` and `end` of availability intervals; a client
+                participates in a round if it is available during the whole round.
+            rounds: how many rounds are read; all by default.
+            start: the number of the first round, or the time at which it begins.
+            empty_rounds: `"refuse"` refuses rounds without participants; otherwise comparisons drop them where that is
+                exact.
 
         Raises:
-            FedboundsError: the file cannot be read, or a line has a wrong number of cells or a cell that is
-                no number.
+            FedboundsError: the file cannot be read, the layout is unknown, or an entry is invalid.
+
+        Example:
+            >>> Recorded.read([["a", "c"], [], ["b"]], normalize=True).weights.tolist()
+            [[0.5, 0.0, 0.5], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+            >>> free = {"client": ["a", "b"], "start": [0, 10], "end": [25, 30]}
+            >>> Recorded.read(free, round_length=10).weights.tolist()
+            [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
         """
-        weights = _read(path)
         try:
-            return cls(weights, normalize)
+            weights = read_record(
+                record, clients=clients, columns=columns, round_length=round_length, rounds=rounds, start=start
+            )
+            found = cls(weights, normalize)
+            check_empty_rounds(found._matrix, empty_rounds)
         except FedboundsError as error:
-            raise FedboundsError(f"{path}: {error}") from None
+            file = str(record) if isinstance(record, str | os.PathLike) else ""
+            raise FedboundsError(str(error) if file in str(error) else f"{file}: {error}") from None
+        return found
 
     @property
     def rounds(self) -> int:
@@ -166,70 +193,11 @@ class Recorded(Process):
         return f"those of round {t} sum to {self._matrix[t].sum():.12g}; normalize = true divides each row by its sum"
 
 
-def read_csv(path: str | Path, what: str, largest: int) -> list[tuple[int, list[str]]]:
-    """The lines of a CSV file that are not empty, with their numbers; a line has as many cells as the first.
-
-    Cells are separated by commas, semicolons or tabs, whatever the first line has most of. Without commas between
-    cells, numbers may have a decimal comma; they are returned with a point.
-    """
-    text = read_text(path, f"{what} {path}", largest)
-    check_memory(f"{what} {path}, of {len(text)} characters,", PER_CHARACTER * len(text))
-    first = next((line for line in io.StringIO(text) if line.strip()), "").strip()
-    separator = _separator(first)
-    if first == f"sep={separator}":  # as Excel writes it
-        text = text.replace(first, "", 1)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    try:
-        lines = [(reader.line_num, cells) for cells in reader if any(cells)]
-    except csv.Error as error:
-        raise FedboundsError(f"cannot read {what} {path}: not a CSV file ({error})") from None
-    for number, cells in lines:
-        if len(cells) != len(lines[0][1]):
-            raise FedboundsError(f"{path}, line {number}: {len(cells)} cells, the first line has {len(lines[0][1])}")
-    return lines if separator == "," else _with_points(lines, path)
-
-
-def _separator(first: str) -> str:
-    """What separates the cells of a line: a comma, a semicolon or a tab."""
-    bare = re.sub('"[^"]*"', "", first)
-    if re.fullmatch("sep=[,;\t]", first):
-        return first[-1]
-    if ";" in bare and all(COMMA.fullmatch(cell) or _is_number(cell) for cell in first.split(";")):
-        return ";"  # numbers with a decimal comma
-    return max(",;\t", key=bare.count)
-
-
-def _with_points(lines: list[tuple[int, list[str]]], path: str | Path) -> list[tuple[int, list[str]]]:
-    """Numbers with a decimal comma, with a point instead."""
-    commas = {number for number, cells in lines for cell in cells if COMMA.fullmatch(cell)}
-    points = {number for number, cells in lines for cell in cells if commas and POINT.fullmatch(cell)}
-    if points:
+def check_empty_rounds(weights: np.ndarray, empty_rounds: str) -> None:
+    """Refuse rounds without participants of weights (rounds, clients), if `empty_rounds` says so."""
+    empty = np.flatnonzero(~weights.any(axis=1))
+    if check_choice("empty_rounds", empty_rounds, EMPTY_ROUNDS) == "refuse" and empty.size:
         raise FedboundsError(
-            f"{path}, line {min(points)} has decimal points, and line {min(commas)} decimal commas; use one of them"
+            f"{empty.size} of {len(weights)} rounds have no participants, first round {empty[0]}, and empty_rounds is "
+            "'refuse': remove them, or give empty_rounds='drop'"
         )
-    if not commas:
-        return lines
-    return [(n, [c.replace(",", ".") if COMMA.fullmatch(c) else c for c in cells]) for n, cells in lines]
-
-
-def _read(path: str | Path) -> list[list[float]]:
-    if not isinstance(path, str | Path):
-        raise FedboundsError(f"file = {quote(path)} must be the path of a CSV file")
-    lines = read_csv(path, "the record of participation", LARGEST)
-    if lines and not any(_is_number(cell) for cell in lines[0][1]):
-        del lines[0]  # names
-    if not lines:
-        raise FedboundsError(f"{path} holds no rounds; expected one line of weights per round")
-    for number, cells in lines:
-        for column, cell in enumerate(cells, start=1):
-            if not _is_number(cell):
-                raise FedboundsError(f"{path}, line {number}, column {column}: {quote(cell)} is not a number")
-    return [[float(cell) for cell in cells] for _, cells in lines]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        read_number(cell)
-    except ValueError:
-        return False
-    return True

@@ -14,6 +14,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_memory, quote
 from fedbounds.empirical.algorithms import Algorithm, Cohort
 from fedbounds.empirical.participation import Process, Recorded
+from fedbounds.empirical.participation.spec import Participation, as_process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.device import device_name, full_precision
 from fedbounds.empirical.runtime.streams import Streams
@@ -27,7 +28,7 @@ from fedbounds.empirical.simulation.trace import Trace
 def simulate(
     algorithm: Algorithm | None,
     problem: Problem,
-    participation: Process | np.ndarray,
+    participation: Participation,
     rounds: int | None = None,
     *,
     seeds: Sequence[int] = (0,),
@@ -49,7 +50,7 @@ def simulate(
     Args:
         algorithm: what to run; None if `phases` are given.
         problem: the clients' gradients; a minimax problem needs a minimax algorithm.
-        participation: a process, or the weights themselves as a matrix (at least T, N).
+        participation: a process, its dictionary, or a record as `Recorded.read` takes it (at least T rounds).
         rounds: T; with phases, their sum, and may be left out.
         seeds: the run-seeds, computed together.
         engine: "auto", "sequential", "batched", "compiled" or "closed form"; for minimax algorithms "auto",
@@ -102,7 +103,7 @@ class JointRun(NamedTuple):
 def simulate_together(
     settings: Sequence[JointRun],
     problem: Problem,
-    participation: Process | np.ndarray,
+    participation: Participation,
     *,
     engine: str = "auto",
     record_every: int = 1,
@@ -124,9 +125,7 @@ def simulate_together(
         yield _run_settings(some, *given)
 
 
-def _can_share_batch(
-    settings: Sequence[JointRun], problem: Problem, participation: Process | np.ndarray, engine: str
-) -> bool:
+def _can_share_batch(settings: Sequence[JointRun], problem: Problem, participation: Participation, engine: str) -> bool:
     """Whether these settings may compute in one batch."""
     schedules = [_schedule(one.algorithm, one.rounds, one.phases) for one in settings]
     if len({tuple(length for _, length in schedule) for schedule in schedules}) > 1:
@@ -143,7 +142,7 @@ def _can_share_batch(
 def _run_settings(
     settings: Sequence[JointRun],
     problem: Problem,
-    participation: Process | np.ndarray,
+    participation: Participation,
     engine: str,
     record_every: int,
     streams: Mapping[str, int] | None,
@@ -403,8 +402,8 @@ def _streams(settings: Sequence[Sequence[int]], fixed: Mapping[str, int] | None)
     return found
 
 
-def _process(participation: Process | np.ndarray, problem: Problem, rounds: int) -> Process:
-    process = participation if isinstance(participation, Process) else Recorded(participation)
+def _process(participation: Participation, problem: Problem, rounds: int) -> Process:
+    process = as_process(participation)
     if process.clients != problem.clients:
         raise FedboundsError(f"participation is of {process.clients} clients, the problem has {problem.clients}")
     if isinstance(process, Recorded) and process.rounds < rounds:

@@ -45,6 +45,8 @@ ARGUMENTS = {
     "columns": "--column",
     "first_round": "--first-round",
     "f_min": "--f-min",
+    "round_length": "--participation recorded,file=FILE,round_length=",
+    "start": "--participation recorded,file=FILE,start=",
     "client_weights": "--client-weights",
 }
 
@@ -79,8 +81,8 @@ ARGUMENTS = {
 @click.option(
     "--participation",
     metavar="full|FILE|KIND,...",
-    help="Who took part in the rounds of the log: full, a CSV file of the weights with a line for each round, or a "
-    "process, e.g. without-replacement,clients=10,participants=2.",
+    help="Who took part in the rounds of the log: full, a CSV or JSON file of a record, or a process, e.g. "
+    "without-replacement,clients=10,participants=2 or recorded,file=F,round_length=60.",
 )
 @click.option("--clients", metavar="N", type=Count(), help="The number of clients, with --participation full.")
 @click.option("--normalize", is_flag=True, help="Divide the weights of each round by their sum, as of 0 and 1.")

@@ -288,7 +288,7 @@ def test_a_log_of_losses_meets_a_bound_of_the_function_gap(place, capsys):
     ([ARBITRARY, "--log", "log.csv", *OF_LOG, "--column", "round"], "--column 'round' is not NAME=COLUMN, e.g."),
     ([ARBITRARY, "--log", "log.csv", *OF_LOG], "give --column round=Step --column 'train_loss=Grad 1'"),
     ([ARBITRARY, "--log", "log.csv", *OF_LOG[:2], "--column", "round=Step", "--column", "train_loss=Grad 1"],
-     "give --participation full and --clients N if every client did, else --participation the weights (T, N) or a CSV"),
+     "give --participation full and --clients N if every client did, else --participation the weights (T, N) or a"),
     ([ARBITRARY, "--log", "log.csv", *OF_LOG, "--column", "round=Step", "--column", "train_loss=Grad 1"],
      "it is [1.0, 2.0, 3.0]; give --first-round 1 to begin"),
     ([ARBITRARY, "--log", "no.csv", *OF_LOG], "cannot read the log no.csv: No such file or directory"),

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_memory
 from fedbounds.empirical.comparison.log_formats.log import LARGEST, Columns, Log
 from fedbounds.empirical.comparison.log_formats.tables import Table
-from fedbounds.empirical.participation.recorded import read_csv
+from fedbounds.empirical.participation.csv_lines import read_csv
+from fedbounds.empirical.participation.record_formats import read_record
 
 CLIENT, ROUND, SAMPLES, PART = "client_id", "round_number", "num_samples", "set"
 OTHER = (CLIENT, ROUND, SAMPLES, PART, "hierarchy")
@@ -51,9 +51,9 @@ def read_leaf(path: Path, columns: Columns | None) -> Log:
 
 
 def is_leaf_record(path: Path) -> bool:
-    """Whether a CSV file is `metrics_sys.csv`, and not a matrix of weights."""
-    lines = read_csv(path, "the record of participation", LARGEST)
-    return bool(lines) and {CLIENT, ROUND} <= {cell.strip() for cell in lines[0][1]}
+    """Whether a CSV file is `metrics_sys.csv`, whose rounds begin with 1."""
+    lines = [] if path.suffix.lower() == ".json" else read_csv(path, "the record of participation", LARGEST)
+    return bool(lines) and {CLIENT, ROUND, SAMPLES} <= {cell.strip() for cell in lines[0][1]}
 
 
 def read_participation(path: Path, clients: Sequence[str] | None, count: int | None, first_round: int) -> np.ndarray:
@@ -61,27 +61,9 @@ def read_participation(path: Path, clients: Sequence[str] | None, count: int | N
 
     Round r of the file is the one between the models r - 1 and r of `metrics_stat.csv`.
     """
-    table = Table.read(path)
-    who, rounds, samples = _texts(table, CLIENT), _whole(table, ROUND), _whole(table, SAMPLES)
-    names = list(dict.fromkeys(who)) if clients is None else list(clients)
     if clients is None and count is None:
         raise FedboundsError(f"{path} lists participants only: give clients=N, the number of all clients")
-    N = len(names) if count is None else count
-    place = {name: n for n, name in enumerate(names)}
-    if missing := [name for name in who if name not in place]:
-        raise FedboundsError(f"{path}: client {missing[0]!r} is not in the log, which has {len(names)} clients")
-    if len(names) > N:
-        raise FedboundsError(f"{path} has {len(names)} clients, and clients = {N}; give clients={len(names)} or more")
-    T = max(rounds) - first_round
-    if T < 1:
-        raise FedboundsError(f"{path} ends with round {max(rounds)}; give first_round below that")
-    check_memory(f"{path}, with clients = {N} and {T} rounds,", 16 * N * T)
-    weights = np.zeros((T, N))
-    for name, t, n in zip(who, rounds, samples, strict=True):
-        if t > first_round:
-            weights[t - 1 - first_round, place[name]] = n
-    sums = weights.sum(axis=1, keepdims=True)
-    return np.divide(weights, sums, out=weights, where=sums > 0)
+    return read_record(path, clients=clients or count, start=first_round + 1)
 
 
 def _texts(table: Table, name: str) -> list[str]:

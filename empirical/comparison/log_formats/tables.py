@@ -19,7 +19,7 @@ from fedbounds.empirical.comparison.log_formats.log import (
     guess_round,
     shown,
 )
-from fedbounds.empirical.participation.recorded import read_csv
+from fedbounds.empirical.participation.csv_lines import read_csv
 
 GAPS = ("", "NA")  # cells without a value
 MELTED = ("metric", "metric_name", "metricname", "name", "key", "tag", "variable")  # name the metric of a `value`

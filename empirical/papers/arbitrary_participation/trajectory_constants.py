@@ -59,7 +59,7 @@ def _measure(
     nu = smoothness = 0.0
     before, at_starts = None, []
     near = np.concatenate([chosen - chosen % P, starts[np.isin(starts + P, starts) | np.isin(starts - P, starts)]])
-    for seed, t, x in visits(run, problem, starts):
+    for seed, t, x, _ in visits(run, problem, starts):
         known = recorded_products(run, seed, t)
         if known is not None and t not in near:  # no vector is needed there
             at_starts.append(_of_window(Products(known, problem.client_weights), q[seed, t : t + P]))
@@ -76,7 +76,7 @@ def _measure(
             streams = Streams(int(run.arrays["seed"][seed]), run.spec.get("streams", {}))
             names = torch.from_numpy(present).to(problem.device)
             at_start = gradients[names]
-            for y in local_models(problem, algorithm.local, seen.model, present, streams, seen.round):
+            for y in local_models(problem, algorithm.local, seen.model, present, streams, seen.drawn):
                 mean = torch.from_numpy(share).to(y) @ y
                 at_mean = client_gradients(problem, mean, present)
                 own = problem.gradient(y[None], names[None])[0]

@@ -66,7 +66,7 @@ def _measure(
     # what clients hold beside the state, a snapshot, may be older than any recorded state
     local = shape[1] > 0 and rule.snapshot_period is None
     chosen = evenly_spaced(recorded, LOCAL_ROUNDS) if local else recorded[:0]
-    for seed, t, z in visits(run, problem, recorded):
+    for seed, t, z, _ in visits(run, problem, recorded):
         gradients = client_gradients(problem, z)
         squares = torch.stack([gradients[:, block].double().square().sum(1) for block in blocks])
         means += (squares @ w).tolist()

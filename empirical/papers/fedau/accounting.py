@@ -9,6 +9,8 @@ their error, at other cut-offs, and the error round by round.
 Source: Wang & Ji 2024, Algorithm 2 and Theorem 2.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
@@ -107,6 +109,29 @@ class WeightAccount(Account):
 def independent_coins(process: Process) -> np.ndarray | None:
     """The rates $p_n$ of clients who take part independently of each other and of the past, (clients,); else None."""
     return np.asarray(process.rates, dtype=float) if isinstance(process, Bernoulli | Full) else None
+
+
+class RecordWeights(NamedTuple):
+    """FedAU's weights in the first T rounds of a record, for T = 1, 2, ..., and given rates."""
+
+    error: np.ndarray  # the mean over rounds and clients of $(p_n\omega_t^n-1)^2$, (T,)
+    largest_error: np.ndarray  # the largest over rounds of its mean over clients
+    moment: np.ndarray  # the largest over rounds of $\frac1N\sum_np_n(\omega_t^n)^2$
+    mean_moment: np.ndarray  # its mean over rounds
+
+
+def record_weights(present: np.ndarray, cutoff: float, rates: np.ndarray) -> RecordWeights:
+    """The weights of a record of who participated, booleans (T, N)."""
+    T, N = present.shape
+    account = WeightAccount(Declared(N, None, (1,), cutoff, None))
+    numbers = np.empty((3, T))
+    for t, row in enumerate(present):
+        used = account.state["weights"].copy()
+        account.add(t, row, row / N)
+        numbers[:, t] = account.error(rates, t + 1), np.mean((rates * used - 1) ** 2), np.mean(rates * used**2)
+    error, errors, moments = numbers
+    largest = np.maximum.accumulate
+    return RecordWeights(error, largest(errors), largest(moments), moments.cumsum() / np.arange(1, T + 1))
 
 
 ACCOUNT = WeightAccount

@@ -28,7 +28,7 @@ from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison import paper_runs
 from fedbounds.empirical.comparison.run_setting import RunSetting
-from fedbounds.empirical.papers.fedau.accounting import NEAR, independent_coins
+from fedbounds.empirical.papers.fedau.accounting import NEAR, independent_coins, record_weights
 from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
     AverageAll,
@@ -42,7 +42,7 @@ from fedbounds.empirical.papers.fedau.algorithms import (
 from fedbounds.empirical.papers.fedau.objectives import objective_weights, weighted_objective
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
 from fedbounds.empirical.papers.fedau.trajectory_constants import measure_along_run
-from fedbounds.empirical.participation import Process
+from fedbounds.empirical.participation import Full, Process, Recorded
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments import Moments
 from fedbounds.empirical.simulation.trace import Trace
@@ -50,6 +50,10 @@ from fedbounds.empirical.simulation.trace import Trace
 WEIGHT_ERROR = "mean over clients of the squared error of p_n omega_t^n"
 GRADIENT_OF_H = "squared gradient norm of h"
 EQUAL = 1e-9  # relative difference up to which rates and weights are equal
+GIVEN_RECORD = (
+    "conditional on the record of participation: weights, their error W and Q are those of its rounds, and p_n the "
+    "shares of rounds if no process is named; the result has expectations over participation"
+)
 
 NO_BOUND: Mapping[type[Algorithm], str] = {
     AverageParticipating: "its weights 1/|S_t| depend on participation in the same round, and every result is about "
@@ -85,14 +89,27 @@ def why_no_bound(algorithm: Algorithm, participation: Process) -> str | None:
     return None
 
 
+def _why_no_record(algorithm: Algorithm, record: Recorded, rounds: int) -> str | None:
+    """Why no result is about a run of this algorithm given its record, not even conditionally."""
+    absent = ~np.asarray(record.weights)[:rounds].any(axis=0)
+    if absent.any():
+        return (
+            f"client {int(absent.argmax())} never takes part in its {rounds} rounds, and every result assumes p_n > 0"
+        )
+    return why_no_bound(algorithm, Full(record.clients))
+
+
 class FedAUPaper(paper_runs.PaperRuns):
     """FedAvg whose participants' updates are weighted by a function of the past."""
 
     authors = "Wang & Ji 2024"
+    given_record = True
 
     def steps(self, setting: RunSetting, interval: int | None) -> paper_runs.PrescribedSteps:
         algorithm: Any = setting.algorithm
         reason = why_no_bound(algorithm, setting.process)
+        if isinstance(setting.process, Recorded):
+            reason = _why_no_record(algorithm, setting.process, setting.total)
         if reason is not None:
             raise self.not_covered(reason)
         self.check_no_interval(interval)
@@ -101,16 +118,18 @@ class FedAUPaper(paper_runs.PaperRuns):
 
     def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, horizons = compared.setting, compared.horizons
-        p, T, stated = setting.process.rates, horizons.astype(float), paper_runs.run_constants(setting)
-        algorithm = setting.algorithm.bind_process(setting.process)
-        own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
+        rates, T, stated = _rates(setting), horizons.astype(float), paper_runs.run_constants(setting)
+        algorithm, p = setting.algorithm.bind_process(setting.process), np.asarray(rates.value)
+        own, weights = WEIGHTS[type(algorithm)](algorithm, p, T) if setting.q is None else _given_record(setting, p, T)
+        source = "exact" if setting.q is None else "trajectory" if rates.source == "exact" else "estimated"
         measured, notes = compared.measured_constants(
             stated, lambda: measure_along_run(setting), compared.concepts - {"gradient_bound"}
         )
         stated |= measured
         constants: paper_runs.Constants = stated | own | _step_constants(setting.algorithm, T)
-        constants |= compared.rounds | _rate_constants(p)
-        constants |= {name: Constant(value, "exact", note) for name, (value, note) in weights.items()}
+        constants |= compared.rounds | _rate_constants(rates)
+        constants |= {name: Constant(value, source, note) for name, (value, note) in weights.items()}
+        notes += () if setting.q is None else (GIVEN_RECORD,)
         found = paper_runs.problem_assumptions(setting, stated) | {
             "bernoulli-participation": True,  # or it would have been refused
             "past-weights": True,
@@ -120,8 +139,10 @@ class FedAUPaper(paper_runs.PaperRuns):
             "inverse-rates": isinstance(algorithm, ConstantWeights) and _all_equal(p * algorithm.omega, 1),
             "equal-rates": _all_equal(p, p[0]),
         }
-        if "Q" not in compared.given:  # else it is the user's claim
+        if "Q" not in compared.given and setting.q is None:  # else it is the user's claim, or that of one record
             found["sure-Q"] = True
+        if independent_coins(setting.process) is None:  # a record shows no independence
+            del found["bernoulli-participation"]
         if "G" in compared.symbols and not isinstance(stated.get("gradient_bound"), Constant):
             constants["gradient_bound"] = _largest_gradient(setting, isinstance(algorithm, ConstantWeights), horizons)
             found.pop("bounded-gradient", None)
@@ -138,7 +159,7 @@ class FedAUPaper(paper_runs.PaperRuns):
         if coins is None:
             raise FedboundsError(f"{result.key} sets step sizes by the rates p_n of independent clients: Bernoulli")
         assumed = {assumption.name for assumption in form.assumptions}
-        constants = ahead.constants | _rate_constants(coins)
+        constants = ahead.constants | _rate_constants(Constant(coins, "exact", "of the process"))
         not_used = Constant(0.0, "given", "does not enter step sizes")
         if not isinstance(constants.get("gradient_bound"), Constant):
             constants["gradient_bound"] = not_used
@@ -180,12 +201,12 @@ def _weight_errors(setting: RunSetting) -> tuple[np.ndarray, np.ndarray]:
     setting.recorded("participation_weight", "who took part: simulate with record_participation=True")
     algorithm: Any = setting.algorithm
     assert isinstance(setting.run, Trace)
-    errors = []
+    errors, rates = [], np.asarray(_rates(setting).value)
     for seed in setting.run.seed.tolist():
         present = setting.run.participation(seed) != 0
         # the weights after the last round are those before one more
         paths = weight_paths(np.vstack([present, present[:1]]), algorithm.cutoff)
-        errors.append(((setting.process.rates * paths - 1) ** 2).mean(axis=1)[setting.at])
+        errors.append(((rates * paths - 1) ** 2).mean(axis=1)[setting.at])
     return np.mean(errors, axis=0), np.array(errors)
 
 
@@ -216,6 +237,22 @@ def _constant_weights(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[pap
     }
 
 
+def _given_record(setting: RunSetting, p: np.ndarray, T: np.ndarray) -> tuple[paper_runs.Constants, WeightFacts]:
+    """The weights of a run whose participation is given; those of FedAU are computed from the record."""
+    algorithm: Any = setting.algorithm.bind_process(setting.process)
+    if not isinstance(algorithm, FedAU):
+        return _constant_weights(algorithm, p, T)
+    assert setting.q is not None
+    found, at = record_weights(setting.q[: setting.total] > 0, algorithm.cutoff, p), T.astype(int) - 1
+    note = "of FedAU's weights in the rounds of the record"
+    return {"cutoff_interval": Constant(float(algorithm.cutoff), "given", "of the algorithm")}, {
+        "weight_error": (found.error[at], note),
+        "mean_weight_second_moment": (found.mean_moment[at], note),
+        "weight_second_moment": (found.moment[at], f"largest {note}"),
+        "largest_weight_error": (found.largest_error[at], f"largest {note}"),
+    }
+
+
 WEIGHTS: Mapping[type[Algorithm], Callable[[Any, np.ndarray, np.ndarray], tuple[paper_runs.Constants, WeightFacts]]] = {
     FedAU: _fedau_weights,
     AverageAll: _constant_weights,
@@ -236,11 +273,19 @@ def _step_constants(algorithm: Any, T: np.ndarray) -> paper_runs.Constants:
     )
 
 
-def _rate_constants(p: np.ndarray) -> paper_runs.Constants:
+def _rates(setting: RunSetting) -> Constant:
+    """The rates of the process, or of a record the shares of its rounds."""
+    if independent_coins(setting.process) is not None or setting.q is None:
+        return Constant(np.asarray(setting.process.rates), "exact", "of the process")
+    return Constant((setting.q[: setting.total] > 0).mean(axis=0), "estimated", "shares of the rounds of the record")
+
+
+def _rate_constants(rates: Constant) -> paper_runs.Constants:
     """Rates, and how many clients participate on average."""
+    mean = float(np.sum(rates.value))
     return {
-        "participation_rates": Constant(p, "exact", "of the process"),
-        "participating_clients": Constant(float(p.sum()), "exact", "expected in a round"),
+        "participation_rates": rates,
+        "participating_clients": Constant(mean, rates.source, "expected in a round"),
     }
 
 

@@ -43,7 +43,7 @@ def _measure(
     divergence = smoothness = 0.0
     before = None
     near = np.concatenate([chosen, recorded[np.isin(recorded + 1, recorded) | np.isin(recorded - 1, recorded)]])
-    for seed, t, x in measured_constants.visits(run, problem, recorded):
+    for seed, t, x, _ in measured_constants.visits(run, problem, recorded):
         known = measured_constants.recorded_products(run, seed, t)
         if known is not None and t not in near:  # no vector is needed there
             divergence = max(divergence, _largest_distance(known))

@@ -15,6 +15,7 @@ from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, ServerSc
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
 from fedbounds.empirical.participation import PeriodicGroups, Permutation, Process, Recorded
 from fedbounds.empirical.participation.sampling import place_pairs
+from fedbounds.empirical.participation.spec import Participation, as_process
 from fedbounds.empirical.problems import Problem, Quadratic
 from fedbounds.empirical.simulation.moments.local_work import Coordinates, LocalWork
 from fedbounds.empirical.simulation.moments.minimax import MinimaxMoments, minimax_moments
@@ -168,7 +169,7 @@ class Moments:
 def moments(
     algorithm: MinimaxAlgorithm,
     problem: Problem,
-    participation: Process | np.ndarray,
+    participation: Participation,
     rounds: int | None = None,
     *,
     noise: Noise = "independent",
@@ -177,7 +178,7 @@ def moments(
 def moments(
     algorithm: TieredAlgorithm,
     problem: Problem,
-    participation: Process | np.ndarray,
+    participation: Participation,
     rounds: int | None = None,
     *,
     noise: Noise = "independent",
@@ -186,7 +187,7 @@ def moments(
 def moments(
     algorithm: Algorithm,
     problem: Problem,
-    participation: Process | np.ndarray,
+    participation: Participation,
     rounds: int | None = None,
     *,
     noise: Noise = "independent",
@@ -195,7 +196,7 @@ def moments(
 def moments(
     algorithm: Algorithm,
     problem: Problem,
-    participation: Process | np.ndarray,
+    participation: Participation,
     rounds: int | None = None,
     *,
     noise: Noise = "independent",
@@ -221,7 +222,7 @@ def moments(
             algorithms without snapshots whose local steps are given.
         problem: a `Quadratic`; a `QuadraticMinimax` for minimax algorithms; a `BlockQuadratic` or another `Vertical`
             for algorithms of silos.
-        participation: a process, or the weights themselves as a matrix (at least T, N).
+        participation: a process, its dictionary, or a record as `Recorded.read` takes it (at least T rounds).
         rounds: T; as many as a matrix has, if not given.
         noise: "independent" between clients, or "common" to all clients (equal Hessians only), which Wang & Ji 2022
             exclude without saying so.
@@ -254,7 +255,7 @@ def moments(
     """
     if noise not in ("independent", "common"):
         raise unknown_name("noise", str(noise), ["independent", "common"])
-    process = participation if isinstance(participation, Process) else Recorded(participation)
+    process = as_process(participation)
     process.require_one_update("exact moments")
     if rounds is None and isinstance(process, Recorded):
         rounds = process.rounds

@@ -105,3 +105,29 @@ def test_an_open_file_reads_as_any_other(tmp_path):
     path.write_bytes(b"one\ntwo\n")
     with open_regular(path, "it", 100) as file:
         assert file.readlines() == [b"one\n", b"two\n"]
+
+
+def test_paths_in_a_file_are_relative_to_its_folder(tmp_path, monkeypatch):
+    """The file's own folder first, then the working directory; else the full path of the first."""
+    (tmp_path / "inner").mkdir()
+    for place in ("both", "inner/both", "here", "inner/beside", "inner/rates.csv"):
+        (tmp_path / place).write_text("")
+    text = """
+    p = "@rates.csv"
+    log = "both"
+    other = "beside"
+    vary = {"problem.data" = ["beside", "/beside"], "x.file" = ["here", "none"]}
+    [[deep]]
+    file = ["beside"]
+    """
+    (tmp_path / "inner" / "s.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert read_toml("inner/s.toml") == {
+        "p": "@inner/rates.csv",
+        "log": "inner/both",
+        "other": "beside",
+        "vary": {"problem.data": ["inner/beside", "/beside"], "x.file": ["here", f"{tmp_path}/inner/none"]},
+        "deep": [{"file": ["inner/beside"]}],
+    }
+    monkeypatch.chdir(tmp_path / "inner")
+    assert read_toml("s.toml")["log"] == "both"

@@ -14,12 +14,15 @@ import torch.nn.functional as F
 import fedbounds as fb
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.comparison.measured_constants import local_models, visits
 from fedbounds.empirical.comparison.read_log import read_log
 from fedbounds.empirical.comparison.recorder import Recorder
+from fedbounds.empirical.comparison.run_setting import _trace_without_empty_rounds
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.run import trajectory_quantities
 from fedbounds.empirical.participation import Bernoulli, Full
-from fedbounds.empirical.problems import Quadratic
+from fedbounds.empirical.problems import Quadratic, problem_from_spec
+from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments import moments
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace
@@ -30,6 +33,8 @@ HESSIANS, CENTERS, START = np.array([1.0, 0.25, 0.5]), np.array([[2.0, 0], [-2, 
 QUADRATIC = Quadratic(HESSIANS[:, None] * np.ones(2), CENTERS, 0.0, START)
 GAMMA, STEPS, ROUNDS = 0.01, 3, 12
 Q = np.tile([[0.5, 0.5, 0], [0, 0.25, 0.75], [1, 0, 0]], (4, 1))
+WITH_EMPTY = np.zeros((8, 4))
+WITH_EMPTY[[0, 2, 5, 6]] = [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.25] * 4, [0, 0.5, 0.5, 0]]
 GIVEN = {"L": 1.0, "F": 10.0, "sigma": 0.0, "nu": 6.0}
 
 
@@ -405,8 +410,7 @@ def test_files_that_are_no_logs_are_one_line(tmp_path, name, content, message):
 def test_rounds_without_participants_are_left_out_where_that_is_the_same_run():
     """The comparison is that of the run without them; with amplified windows they stay, and are refused."""
     problem = Quadratic([1.0, 0.5], 0.1 * np.arange(8.0).reshape(4, 2), x0=[2.0, 1.0])
-    q = np.zeros((8, 4))
-    q[[0, 2, 5, 6]] = [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.25] * 4, [0, 0.5, 0.5, 0]]
+    q = WITH_EMPTY
     known = {"given": {"L": 1, "F": 5, "sigma": 0, "nu": 3, "beta": 3, "delta": 3}, "assume": "all"}
 
     def compared(algorithm, weights):
@@ -421,9 +425,41 @@ def test_rounds_without_participants_are_left_out_where_that_is_the_same_run():
     for algorithm in (FedAvg(0.02, 2), GeneralizedFedAvg(0.01, 2, 3), GeneralizedFedAvg(0.02, 2, 1, 2)):
         trace, whole = compared(algorithm, q)
         _, short = compared(algorithm, q[kept])
-        assert "4 of 8 rounds have no participants: they change nothing and are left out" in whole.notes
+        assert (
+            "4 of 8 rounds have no participants: they change nothing and are left out, T = 4 and not 8" in whole.notes
+        )
         assert trace.round.tolist() == [0, 1, 2, 3, 4] and trace.spec["rounds"] == 4
         np.testing.assert_allclose(whole.measured, short.measured, rtol=1e-12)
         assert whole.bound.tolist() == short.bound.tolist() and whole.rounds.tolist() == short.rounds.tolist()
     with pytest.raises(FedboundsError, match="a round without participants is not covered; leave it out"):
         compared(GeneralizedFedAvg(0.001, 2, 3, 2), q)
+    with pytest.raises(FedboundsError, match="4 of 8 rounds have no participants, first round 1, and empty_rounds is"):
+        read_log({"round": [0], "train_loss": [1.0], "weights": q}, FedAvg(0.02, 2), empty_rounds="refuse")
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_simulation_of_a_record_is_compared_without_its_empty_rounds(every):
+    """It keeps its rounds; the comparison is that of the run without them, also of networks measured along the run."""
+    problem = Quadratic([1.0, 0.5], 0.1 * np.arange(8.0).reshape(4, 2), x0=[2.0, 1.0])
+    run = simulate(FedAvg(0.02, 2), problem, WITH_EMPTY, 8, record_every=every)
+    found = confront(run, THEOREM, problem=problem, participation=WITH_EMPTY)
+    exact = confront(moments(FedAvg(0.02, 2), problem, WITH_EMPTY), THEOREM)
+    short = confront(moments(FedAvg(0.02, 2), problem, WITH_EMPTY[WITH_EMPTY.any(axis=1)]), THEOREM)
+    assert run.round[-1] == 8 and found.rounds[-1] == 4 and "T = 4 and not 8" in "".join(found.notes)
+    np.testing.assert_allclose([found.bound[-1], exact.bound[-1]], [short.bound[-1]] * 2, rtol=1e-12)
+    np.testing.assert_allclose(exact.measured, short.measured, rtol=1e-12)
+    assert exact.guarantee and exact.rounds.tolist() == short.rounds.tolist()
+
+
+def test_what_is_measured_along_such_a_run_has_the_batches_of_its_own_rounds():
+    problem = problem_from_spec({"kind": "images", "dataset": "digits", "clients": 4, "network": "linear", "batch": 8,
+                                 "partition": "dirichlet", "gradient_norm": True})  # fmt: skip
+    run = simulate(FedAvg(0.02, 2), problem, WITH_EMPTY, 8, record_models=True, record_participation=True)
+    found = confront(run, THEOREM, problem=problem, participation=WITH_EMPTY)
+    assert found.rounds[-1] == 4 and not found.guarantee
+    whole = run.arrays["model"][0]
+    for at in visits(_trace_without_empty_rounds(run, WITH_EMPTY)[0], problem, np.arange(4)):
+        present = np.flatnonzero(WITH_EMPTY[at.drawn])
+        share = torch.from_numpy(WITH_EMPTY[at.drawn, present]).to(at.model)
+        last = local_models(problem, FedAvg(0.02, 3).local, at.model, present, Streams(0, {}), at.drawn)[-1]
+        np.testing.assert_allclose(share @ last, whole[at.drawn + 1], atol=1e-6)  # the model after the round

@@ -14,7 +14,8 @@ from fedbounds.bounds.papers.fedau.weight_error import weight_error
 from fedbounds.bounds.participation.window_variance import markov_correlation
 from fedbounds.bounds.search.rounds import rounds
 from fedbounds.empirical.comparison.compare_run import confront
-from fedbounds.empirical.monitoring.accountant import ParticipationAccountant, _checksum
+from fedbounds.empirical.monitoring.account_protocol import checksum
+from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
 from fedbounds.empirical.participation import (
@@ -299,7 +300,7 @@ def test_a_damaged_account_is_one_line(damage, tmp_path) -> None:
     with pytest.raises(FedboundsError, match="damaged: its checksum"):
         ParticipationAccountant.from_json(json.dumps(document))
     document.pop("checksum")
-    document["checksum"] = _checksum(document)  # damaged before it was written
+    document["checksum"] = checksum(document)  # damaged before it was written
     with pytest.raises(FedboundsError, match="damaged"):
         ParticipationAccountant.from_json(json.dumps(document))
 
@@ -326,7 +327,7 @@ def test_a_saved_account_is_of_rounds_that_can_have_been(part: str, values: list
     assert len(document["state"][part]["values"]) == len(values)
     document["state"][part]["values"] = values
     del document["checksum"]
-    document["checksum"] = _checksum(document)
+    document["checksum"] = checksum(document)
     with pytest.raises(FedboundsError, match=r"the account is damaged: .*, which no (50|3) rounds can give"):
         ParticipationAccountant.from_json(json.dumps(document))
 

@@ -218,5 +218,5 @@ def test_empty_rounds_of_a_log_are_counted_apart(tmp_path):
     record = [[1, 1]] * 5 + [[0, 0]] + [[1, 1]] * 14
     asked = {**ASKED, "participation": log(tmp_path, record), "choose": {"local_steps": [1, 1], "interval": [1, 3]}}
     found = fedbounds.advise(asked, paper="arbitrary-participation")
-    assert "1 rounds of the log have no participants" in found.headline
+    assert "1 of 20 rounds of the log have no participants" in found.headline
     assert found.of(THEOREM).status == "reached" and found.of(THEOREM).at["P"] == 1

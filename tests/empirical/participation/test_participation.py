@@ -250,7 +250,7 @@ def test_records_are_read_from_csv_files(tmp_path, text):
     file = tmp_path / "record.csv"
     file.write_bytes(text.encode())
     expected = [[0.5, 0.5], [1.0, 0.0]]
-    assert Recorded.from_csv(file).matrix(2, np.random.default_rng(0)).tolist() == expected
+    assert Recorded.read(file).matrix(2, np.random.default_rng(0)).tolist() == expected
     from_spec = process_from_spec({"kind": "recorded", "file": str(file), "normalize": True})
     assert from_spec.matrix(2, np.random.default_rng(0)).tolist() == expected
 
@@ -275,15 +275,15 @@ def test_a_damaged_csv_file_is_reported_with_its_line(tmp_path, content, message
     file = tmp_path / "record.csv"
     file.write_bytes(content)
     with pytest.raises(FedboundsError, match=message) as error:
-        Recorded.from_csv(file)
+        Recorded.read(file)
     assert "record.csv" in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_missing_csv_file_is_named(tmp_path):
     with pytest.raises(FedboundsError, match=r"cannot read .*nowhere.csv: No such file"):
-        Recorded.from_csv(tmp_path / "nowhere.csv")
+        Recorded.read(tmp_path / "nowhere.csv")
     with pytest.raises(FedboundsError, match="Is a directory"):
-        Recorded.from_csv(tmp_path)
+        Recorded.read(tmp_path)
     for path in (5, None, True, "a\0b"):
         with pytest.raises(FedboundsError, match=r"file|cannot read"):
             process_from_spec({"kind": "recorded", "file": path})

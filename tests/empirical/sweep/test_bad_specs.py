@@ -379,7 +379,7 @@ ARGUMENTS = [
     ({"algorithm": {"kind": "fedavg"}}, "algorithm = "),
     ({"problem": {"kind": "toy"}}, "problem = "),
     ({"problem": None}, "problem = None"),
-    ({"participation": {"kind": "full", "clients": 3}}, "must be numbers"),
+    ({"participation": {"kind": "full", "client": 3}}, "unknown key of participation 'full': 'client'"),
     ({"participation": Full(4)}, "participation is of 4 clients, the problem has 3"),
     ({"rounds": 10**400}, "rounds = "),
     ({"rounds": float("inf")}, "rounds = inf"),
