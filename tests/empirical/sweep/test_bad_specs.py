@@ -17,6 +17,7 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Bernoulli, Full, Process, Recorded, process_from_spec
 from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems import CosineQuadratic, Problem, Quadratic, problem_from_spec, toy_example
+from fedbounds.empirical.problems.spec import PROBLEMS
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace
 from tests.bounds.participation import reference_constants
@@ -34,7 +35,11 @@ MAY_BE_INFINITE = {"cutoff"}  # FedAU without cut-off
 # a valid specification of every kind, with every key that it may have
 VALID = {
     "problem": [
-        {"kind": "quadratic", "hessians": [1, 2], "centers": [[0, 1], [2, 3]], "noise": 0.5, "x0": [1, 1]},
+        {
+            "kind": "quadratic", "hessians": [1, 2], "centers": [[0, 1], [2, 3]], "noise": 0.5, "x0": [1, 1],
+            "client_weights": [1, 3],
+        },
+        {"kind": "scaled", "problem": {"kind": "quadratic", "clients": 2, "dimension": 1, "client_weights": [1, 2]}},
         {
             "kind": "quadratic", "clients": 3, "dimension": 2, "heterogeneity": 1.0, "condition": 4.0, "shared": False,
             "diagonal": True, "noise": 0.1, "initial_gap": 2.0, "seed": 1,
@@ -136,6 +141,7 @@ VALID = {
         },
     ],
     "participation": [
+        {"kind": "sample-weighted", "process": {"kind": "full", "clients": 3}, "client_weights": [1, 2, 3]},
         {"kind": "full", "clients": 4},
         {"kind": "with-replacement", "clients": 4, "participants": 2},
         {"kind": "without-replacement", "clients": 4, "participants": 2},
@@ -230,8 +236,7 @@ def test_the_table_has_every_kind():
     kinds = {what: {spec["kind"] for spec in specs} for what, specs in VALID.items()}
     assert kinds["algorithm"] == algorithms().keys()
     assert kinds["participation"] == PARTICIPATION.builders().keys()
-    told = error_status(problem_from_spec, {"kind": "none of them"})
-    assert all(kind in told for kind in kinds["problem"])
+    assert kinds["problem"] == PROBLEMS.builders().keys()
 
 
 @pytest.mark.parametrize(("what", "spec"), SPECS, ids=NAMES)
