@@ -21,11 +21,15 @@ from fedbounds.bounds.evaluation.consistency import MAY_BE, check_agreement
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.evaluation.resolution import resolve, unknown_constants
+from fedbounds.bounds.search.effort import EvaluationBudget
 from fedbounds.bounds.search.integers import divisibility_pair
 from fedbounds.bounds.search.optimize import DEPENDS, Minimum, optimize
+from fedbounds.bounds.search.partial_evaluation import leave_free
+from fedbounds.bounds.search.round_lower_bounds import least_possible_rounds
 from fedbounds.bounds.search.rounds import rounds
 from fedbounds.bounds.search.rounds_answers import Between, Never, Reached
 from fedbounds.bounds.search.rounds_estimates import RoundsEstimates
+from fedbounds.bounds.search.threshold import LARGEST_COUNT
 from fedbounds.bounds.theory.expressions import symbol_names
 from fedbounds.bounds.theory.result import Condition, Form, Result, Term, reachable
 from fedbounds.bounds.theory.round_cost import Known, RoundCost
@@ -37,6 +41,7 @@ AT_ONCE = 256  # choices of whole numbers that are estimated at once
 MOST_SEARCHED = 4  # choices that are searched because their estimates are the lowest
 USUAL_STEPS = (1, 100)  # in which local steps are sought
 BETWEEN = 5  # whole numbers that are tried between two rungs, on either side
+EXCLUSION = 600  # evaluations for the exclusion of all numbers of local steps at once
 MANY = 2**20  # rounds of which the cost is taken for a price of one
 
 
@@ -164,6 +169,12 @@ class FormSearch:
     def steps(self) -> tuple[str, ...]:
         """The step sizes that are left to be chosen."""
         return tuple(n for n in self.workload.steps if n in self.used and n not in self.given)
+
+    @cached_property
+    def _legal(self) -> dict[str, tuple[float, float]]:
+        """The legal values of the step sizes."""
+        domains = {name: self.result.notation[name].domain for name in self.steps}
+        return {name: (domain.low, domain.high) for name, domain in domains.items()}
 
     @cached_property
     def missing(self) -> list[str]:
@@ -363,10 +374,11 @@ class FormSearch:
         while best is not None and best.goal < before:
             before = best.goal
             self._estimate(
-                {**best.whole, name: value}
+                {**one.whole, name: value}
+                for one in self.curve or (best,)
                 for name, rungs in ladders.items()
-                if not self.is_supplied(name)
-                for value in ladder_points(rungs, best.whole[name])
+                if not self.is_supplied(name) and (one.whole == best.whole or name != self.workload.local_steps)
+                for value in ladder_points(rungs, one.whole[name])
             )
             best = self._cheapest()
         for choice in sorted(self.estimated.values(), key=lambda choice: choice.goal)[:MOST_SEARCHED]:
@@ -374,10 +386,40 @@ class FormSearch:
                 break
             self.choice(choice.whole)
         if not any(choice.costs is not None for choice in self.tried.values()):
-            for whole in every:
-                if self.choice(whole).status == "undecided":
-                    break
+            self._search_all(every)
         return self.best()
+
+    def _search_all(self, every: Iterable[dict[str, int]]) -> None:
+        """Search every choice until one is undecided; none where another number of local steps excludes it."""
+        excluded: set[tuple[int, ...]] = set()
+        for whole in every:
+            others = tuple(value for name, value in whole.items() if name != self.workload.local_steps)
+            if others in excluded:
+                continue
+            choice = self.choice(whole)
+            if choice.status == "undecided":
+                break
+            if np.isfinite(choice.floor) and self._excludes_all_local_steps(whole):
+                excluded.add(others)
+
+    def _excludes_all_local_steps(self, whole: Mapping[str, int]) -> bool:
+        """Whether interval arithmetic excludes the target for all numbers of local steps in their range at once."""
+        name = self.workload.local_steps
+        rungs = self.ladders.get(name, ())
+        if len(rungs) < 2:
+            return False
+        ranges = [self.ranges(self.constants({**whole, name: rung})) for rung in (rungs[0], rungs[-1])]
+        known = {symbol: c for symbol, c in self.constants(whole).items() if symbol != name}
+        try:
+            partial = leave_free(
+                compiled_form(self.result, self.form), known, [*self.steps, name, self.counter.name], symbolic=True
+            )
+        except FedboundsError:
+            return False
+        ends = {symbol: (min(r[symbol][0] for r in ranges), max(r[symbol][1] for r in ranges)) for symbol in ranges[0]}
+        box = {**ends, name: (float(rungs[0]), float(rungs[-1]))}
+        effort = EvaluationBudget(EXCLUSION)
+        return least_possible_rounds(partial, self.counter.name, self.question.target, box, effort) > LARGEST_COUNT
 
     def _cheapest(self) -> Choice | None:
         """The choice with the cheapest estimate; None where none reaches the target."""
@@ -400,8 +442,10 @@ class FormSearch:
         """As `_estimate`, for whole numbers with their constants, which have the same symbols."""
         known, every = [one for _, one in pairs], [self._with_derived(one) for _, one in pairs]
         divisible = filter(None, map(divisibility_pair, self.form.conditions))
-        divisor = next((S for T, S in divisible if T == self.counter.name), "")
-        legal = {name: (domain.low, domain.high) for name in self.steps if (domain := self.result.notation[name].domain)}
+        divisor = next((S for T, S in divisible if self.counter.name == T), "")
+        legal = {
+            name: (domain.low, domain.high) for name in self.steps if (domain := self.result.notation[name].domain)
+        }
         ranges = [[{**legal, **self.ranges(one)}[name] for name in self.steps] for one in known]
         local = [whole.get(self.workload.local_steps, 0) for whole, _ in pairs]
         found = RoundsEstimates(

@@ -142,9 +142,7 @@ class RoundsEstimates:
         low = np.where(np.isfinite(low), low, -FAR)
         return low, np.where(np.isfinite(high), high, np.maximum(FAR, low + FAR))
 
-    def _minimize(
-        self, which: np.ndarray, rounds: np.ndarray, points: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _minimize(self, which: np.ndarray, rounds: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The least values for these settings, (k,), and the step sizes there, as logarithms, (k, steps).
 
         The search begins at the points; where they are nan, at the best point of a coarse grid.
