@@ -288,23 +288,31 @@ class FormSearch:
 
         It is searched for once for all whole numbers that do not enter these conditions either.
         """
-        fixed = tuple(c for c in self.form.conditions if not self._enter(c) & {*self.steps})
-        names = frozenset[str]().union(*(self._enter(c) for c in fixed))
-        if self.counter.name not in names or names >= {*self.ladders}:
+        conditions, names = self._without_steps
+        if conditions is None:
             return None
         key = tuple(value for name, value in whole.items() if name in names)
         if key not in self.unmet:
-            some = Condition(self.counter.symbol, ">=", sp.Integer(1), "some rounds")
-            form = replace(self.form, terms=(Term("nothing", sp.Integer(0)),), conditions=(*fixed, some))
-            result = replace(self.result, forms=(form,), default=form.name)
-            answer = rounds(result, self.question.target, self.constants(whole), effort=EFFORT * self.question.effort)
+            known, effort = self.constants(whole), EFFORT * self.question.effort
+            answer = rounds(conditions, self.question.target, known, effort=effort)
             self.unmet[key] = replace(answer, floor=np.nan) if isinstance(answer, Never) else None
         found = self.unmet[key]
         return None if found is None else _never(whole, found)
 
-    def _enter(self, condition: Condition) -> frozenset[str]:
-        """The symbols that enter a condition, also through constants that follow from others."""
-        return frozenset(dependencies(symbol_names(condition.left, condition.right), self.form.derived))
+    @cached_property
+    def _without_steps(self) -> tuple[Result | None, frozenset[str]]:
+        """A result of zero under the conditions which no step size enters, and the symbols that enter them.
+
+        None where there are none that the rounds enter, or where all whole numbers enter them.
+        """
+        entering = {c: dependencies(symbol_names(c.left, c.right), self.form.derived) for c in self.form.conditions}
+        kept = {c: names for c, names in entering.items() if not names & {*self.steps}}
+        names = frozenset[str]().union(*kept.values())
+        if self.counter.name not in names or names >= {*self.ladders}:
+            return None, names
+        some = Condition(self.counter.symbol, ">=", sp.Integer(1), "some rounds")
+        form = replace(self.form, terms=(Term("nothing", sp.Integer(0)),), conditions=(*kept, some))
+        return replace(self.result, forms=(form,), default=form.name), names
 
     def _there(self, known: Mapping[str, Constant], count: float, within: Mapping[str, tuple[float, float]]):
         """The bound after so many rounds, at the best step sizes there."""

@@ -20,7 +20,7 @@ from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.evaluation.program import ROUNDING, holds
 from fedbounds.bounds.search.arb_enclosures import nowhere
 from fedbounds.bounds.search.effort import EvaluationBudget, Exhausted
-from fedbounds.bounds.search.geometric_program import NotGeometric, normalized_condition, sum_of_products
+from fedbounds.bounds.search.geometric_program import NotGeometric, ProductReader
 from fedbounds.bounds.search.infeasibility import box_of, find_infeasibility
 from fedbounds.bounds.search.integers import MOST, divisibility_pair, refine_integer, single_numbers
 from fedbounds.bounds.search.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
@@ -412,22 +412,19 @@ def _falls_with(partial: Partial, counter: str, over: Sequence[str]) -> bool:
     variables = [*over, *partial.opaque, counter, *(s.name for s in floors.values())]
     rising = range(len(over), len(over) + len(partial.opaque))
     growing = range(rising.stop, len(variables))
+    reader = ProductReader(variables, partial.values)
     try:
         for floor in floors:
-            inner = sum_of_products(parts(floor)[0], [counter], partial.values)
+            inner = ProductReader([counter], partial.values).sum(parts(floor)[0])
             if any(p.exponents[0] < 0 or not p.monomial for p in inner):
                 return False
-        sums = [sum_of_products(_replace_floors(e, floors), variables, partial.values) for e in partial.terms.values()]
+        sums = [reader.sum(_replace_floors(e, floors)) for e in partial.terms.values()]
         for c in partial.conditions:
             left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
             if symbol_names(left, right) & {counter, *partial.opaque}:
                 if c.op == "==":
                     return False
-                sums.append(
-                    normalized_condition(
-                        _replace_floors(left, floors), _replace_floors(right, floors), variables, partial.values
-                    )
-                )
+                sums.append(reader.condition(_replace_floors(left, floors), _replace_floors(right, floors)))
     except NotGeometric:
         return False
     rows = [row for sum_ in sums for p in sum_ for row in p.degrees]
