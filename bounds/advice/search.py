@@ -448,7 +448,8 @@ class FormSearch:
 
     def _estimate_alike(self, pairs: Sequence[tuple[dict[str, int], dict[str, Constant]]]) -> None:
         """As `_estimate`, for whole numbers with their constants, which have the same symbols."""
-        known, every = [one for _, one in pairs], [self._with_derived(one) for _, one in pairs]
+        known = [self._for_all_clients(one) for _, one in pairs]
+        every = [self._with_derived(one) for one in known]
         divisible = filter(None, map(divisibility_pair, self.form.conditions))
         divisor = next((S for T, S in divisible if self.counter.name == T), "")
         legal = {
@@ -472,6 +473,14 @@ class FormSearch:
                 costs = self.costs(one, int(count))
                 self.estimates[tuple(whole.values())] = count
                 self.estimated[tuple(whole.values())] = Choice(whole, costs, self._goal(costs), least=False)
+
+    def _for_all_clients(self, known: dict[str, Constant]) -> dict[str, Constant]:
+        """The constants, with one number for all clients as one for each."""
+        numbers = self.numbers(known)
+        return {
+            name: replace(c, value=numbers[name]) if self.result.notation[name].shape else c
+            for name, c in known.items()
+        }
 
     def _with_derived(self, known: dict[str, Constant]) -> dict[str, Constant]:
         """The constants with those that follow from them and that costs may need, where they can be computed."""

@@ -26,7 +26,7 @@ from fedbounds.bounds.search.integers import MOST, divisibility_pair, refine_int
 from fedbounds.bounds.search.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.search.optimize_answers import Undecided
 from fedbounds.bounds.search.partial_evaluation import Partial, leave_free, quantity_named
-from fedbounds.bounds.search.round_blocks import BlockSearch, RelaxedBound, dependence_known
+from fedbounds.bounds.search.round_blocks import INADMISSIBLE, BlockSearch, RelaxedBound, dependence_known
 from fedbounds.bounds.search.round_lower_bounds import least_possible_rounds
 from fedbounds.bounds.search.rounds_answers import (
     MANY,
@@ -161,7 +161,6 @@ class Target:
         return INADMISSIBLE if isinstance(answer, Infeasible) else UNKNOWN
 
 
-INADMISSIBLE = 10.0  # ratio of a bound to the target that stands for no bound: how far the next block goes
 UNKNOWN = 1 + 1e-9  # where a search found no choice: this number does not reach, and no block is excluded by it
 FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
 
