@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isqrt
 
 from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
@@ -109,7 +110,7 @@ class BlockSearch:
             # a bound that falls like 1/T is still above the target there
             last = aim = int(min(self.most, self.least + SHARE * (above - 1) * self.least * times))
             while last > self.least and not self.excludes(self.least, last):
-                last = (self.least + last) // 2
-            times = min(times * LONGER, 1e12) if above >= INADMISSIBLE and last == aim else 1.0
+                last = isqrt(self.least * last) if last > 4 * self.least else (self.least + last) // 2
+            times = min(times * LONGER, LARGEST_RATIO) if above == INADMISSIBLE and last == aim else 1.0
             self.least = last + 1
         return False

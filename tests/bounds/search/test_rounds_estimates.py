@@ -48,8 +48,8 @@ def estimates(
 @pytest.mark.parametrize(
     ("key", "counter", "target", "settings", "ranges"),
     [
-        ("arbitrary-participation/theorem-3.1", "T", 0.5, [dict(THEOREM, I=I, P=P) for I, P in [(1, 1), (7, 3), (20, 1)]],
-         {"gamma": (0, np.inf), "eta": (1, 100)}),
+        ("arbitrary-participation/theorem-3.1", "T", 0.5,
+         [dict(THEOREM, I=I, P=P) for I, P in [(1, 1), (7, 3), (20, 1)]], {"gamma": (0, np.inf), "eta": (1, 100)}),
         ("tdcd/theorem-1", "R", 0.5, [dict(TIERS, Q=Q) for Q in (1, 4)], {"eta": (0, np.inf)}),
         ("fedau/theorem-2", "T", 2.0, [dict(RATES, I=I, K=K) for I, K in [(1, 6), (5, 9)]],
          {"gamma": (0, np.inf), "eta": (1, 100)}),
