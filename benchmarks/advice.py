@@ -36,19 +36,21 @@ SETTINGS: dict[str, tuple[dict[str, Any] | Path, tuple[str | None, ...]]] = {  #
 }
 
 
+def timed(setting: dict[str, Any] | Path, paper: str | None) -> tuple[float, int]:
+    """Processor time, and how many results reach the target."""
+    start = time.process_time()
+    found = advise(setting, paper=paper)
+    return time.process_time() - start, sum(one.status == "reached" for one in found.results)
+
+
 def main() -> None:
     """Prints the table."""
     print(f"{'setting':10}{'paper':26}{'first, s':>10}{'again, s':>10}{'reached':>10}")
     for name in sys.argv[1:] or SETTINGS:
         setting, asked = SETTINGS[name]
         for paper in asked:
-            took = []
-            for _ in range(2):
-                start = time.process_time()
-                found = advise(setting, paper=paper)
-                took.append(time.process_time() - start)
-            reached = sum(one.status == "reached" for one in found.results)  # pyright: ignore[reportPossiblyUnbound]
-            print(f"{name:10}{paper or 'all':26}{took[0]:10.2f}{took[1]:10.2f}{reached:10}", flush=True)
+            first, again = timed(setting, paper), timed(setting, paper)
+            print(f"{name:10}{paper or 'all':26}{first[0]:10.2f}{again[0]:10.2f}{again[1]:10}", flush=True)
 
 
 if __name__ == "__main__":
