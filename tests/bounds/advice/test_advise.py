@@ -303,6 +303,15 @@ def test_a_floor_above_the_target_is_searched_for_one_number_of_local_steps(monk
     assert at_fifty.status == "never"
 
 
+@pytest.mark.parametrize(("target", "excluded"), [(1e-4, True), (2e-3, False), (0.1, False)])
+def test_all_local_steps_are_excluded_only_below_the_floor(target, excluded):
+    result = load(THEOREM)
+    question = Question.of({**PARTIAL, "target": target, "choose": {"local_steps": [1, 50]}})
+    work = workload_of(result, result.form("sharp"))
+    assert work is not None  # 3 delta^2 = 0.0012 stays
+    assert FormSearch(question, result, result.form("sharp"), work)._excludes_all_local_steps({"I": 1}) == excluded
+
+
 RATES = {
     "setting": "non-convex, unknown rates, bounded heterogeneity, bounded variance, bounded gradients, local steps",
     "target": 1.0,
