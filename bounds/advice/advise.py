@@ -449,9 +449,8 @@ def _note(search: FormSearch, best: Choice, evaluation: Evaluation) -> str:
     """What the search leaves open."""
     usual = [name for name in _range_ends(search, evaluation) if search.is_usual(name)]
     wider = [f"nothing but the usual range stops {name}: a wider one in [choose] may rank it higher" for name in usual]
-    early = ["not all whole numbers were tried: a larger effort tries more"] if search.exhausted else []
     least = [] if best.least else ["fewer rounds were not excluded"]
-    return "; ".join(early + least + wider)
+    return "; ".join(least + wider)
 
 
 def _assumed_names(question: Question, result: Result, form: Form, implied: frozenset[str]) -> list[str]:

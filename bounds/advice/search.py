@@ -1,38 +1,48 @@
 """The best step sizes and the best whole numbers of a round with which one form reaches a target.
 
-For given whole numbers (local steps, the interval) `fedbounds.bounds.search.rounds` gives rounds and step sizes. The
-whole numbers are searched on grids that are refined around the best point.
+For all whole numbers of a grid (local steps, the interval) `rounds_estimates` estimates the rounds at once; the grid is
+refined around the cheapest. Only for the cheapest does `fedbounds.bounds.search.rounds` search the least rounds. Where
+no estimate reaches the target, every point of the grid is searched, until one is undecided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.advice.request import Presence, Question
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.consistency import MAY_BE, check_agreement
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
-from fedbounds.bounds.evaluation.resolution import unknown_constants
-from fedbounds.bounds.search.effort import EVALUATIONS
+from fedbounds.bounds.evaluation.resolution import resolve, unknown_constants
+from fedbounds.bounds.search.effort import EvaluationBudget
+from fedbounds.bounds.search.integers import divisibility_pair
 from fedbounds.bounds.search.optimize import DEPENDS, Minimum, optimize
+from fedbounds.bounds.search.partial_evaluation import leave_free
+from fedbounds.bounds.search.round_lower_bounds import least_possible_rounds
 from fedbounds.bounds.search.rounds import rounds
 from fedbounds.bounds.search.rounds_answers import Between, Never, Reached
-from fedbounds.bounds.theory.result import Form, Result, reachable
+from fedbounds.bounds.search.rounds_estimates import RoundsEstimates
+from fedbounds.bounds.search.threshold import LARGEST_COUNT
+from fedbounds.bounds.theory.expressions import symbol_names
+from fedbounds.bounds.theory.result import Condition, Form, Result, Term, reachable
 from fedbounds.bounds.theory.round_cost import Known, RoundCost
-from fedbounds.bounds.theory.symbols import Constant, Quantity
+from fedbounds.bounds.theory.symbols import Constant, Quantity, dependencies
 
 RUNGS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70)  # of a ladder, and times powers of 100
-EFFORT = 0.3  # of the usual evaluations, for each choice of whole numbers
-BUDGET = 5 * EVALUATIONS  # evaluations for all choices of one form
-MOST_UNDECIDED = 6  # choices that are undecided before any that reaches the target
+EFFORT = 0.3  # of the usual evaluations, for the search at one choice of whole numbers
+AT_ONCE = 256  # choices of whole numbers that are estimated at once
+MOST_SEARCHED = 4  # choices that are searched because their estimates are the lowest
 USUAL_STEPS = (1, 100)  # in which local steps are sought
 BETWEEN = 5  # whole numbers that are tried between two rungs, on either side
+EXCLUSION = 600  # evaluations for the exclusion of all numbers of local steps at once
+MANY = 2**20  # rounds of which the cost is taken for a price of one
 
 
 @dataclass(frozen=True)
@@ -83,9 +93,11 @@ class FormSearch:
 
     Attributes:
         zero: symbols that are not known, and are taken to be zero: the best case.
-        tried: by whole numbers.
+        tried: the choices that were searched, by whole numbers.
+        estimates: rounds that reach the target, by whole numbers; inf where none were found.
+        estimated: the choices with estimates that reach the target, by whole numbers.
+        unmet: why no rounds meet the conditions without step sizes, by the whole numbers that enter them; or None.
         lacking: what nobody can tell the cost without, by the name of the cost.
-        spent: evaluations so far.
     """
 
     question: Question
@@ -94,8 +106,10 @@ class FormSearch:
     workload: RoundCost
     zero: tuple[str, ...] = ()
     tried: dict[tuple[int, ...], Choice] = field(default_factory=dict)
+    estimates: dict[tuple[int, ...], float] = field(default_factory=dict)
+    estimated: dict[tuple[int, ...], Choice] = field(default_factory=dict)
+    unmet: dict[tuple[int, ...], Never | None] = field(default_factory=dict)
     lacking: dict[str, str] = field(default_factory=dict)
-    spent: int = 0
 
     @cached_property
     def used(self) -> frozenset[str]:
@@ -155,6 +169,12 @@ class FormSearch:
     def steps(self) -> tuple[str, ...]:
         """The step sizes that are left to be chosen."""
         return tuple(n for n in self.workload.steps if n in self.used and n not in self.given)
+
+    @cached_property
+    def _legal(self) -> dict[str, tuple[float, float]]:
+        """The legal values of the step sizes."""
+        domains = {name: self.result.notation[name].domain for name in self.steps}
+        return {name: (domain.low, domain.high) for name, domain in domains.items()}
 
     @cached_property
     def missing(self) -> list[str]:
@@ -224,17 +244,14 @@ class FormSearch:
         """The least rounds with these whole numbers."""
         key = tuple(whole.values())
         if key not in self.tried:
-            self.tried[key] = self._solve(dict(whole))
+            self.tried[key] = self._never_met(whole) or self._solve(dict(whole))
         return self.tried[key]
 
     def _solve(self, whole: dict[str, int]) -> Choice:
-        facts = self.presence(whole)
-        wrong = [a.name for a in self.form.assumptions if facts.checked.get(a.name) is False]
-        if wrong:
-            return Choice(whole, None, np.inf, why=f"participation violates {', '.join(wrong)}", status="never")
+        if (wrong := self._violated(whole)) is not None:
+            return wrong
         known = self.constants(whole)
         within, target = self.ranges(known), self.question.target
-        used = [0]
         answer = rounds(
             self.result,
             target,
@@ -243,23 +260,59 @@ class FormSearch:
             within=within if self.steps else None,
             form=self.form.name,
             effort=EFFORT * self.question.effort,
-            watch=lambda spent, allowed: used.append(spent),
         )
-        self.spent += max(used)
-        if isinstance(answer, Never):
-            floor = np.inf if np.isnan(answer.floor) else answer.floor
-            return Choice(whole, None, np.inf, why=answer.why, status="never", floor=floor)
+        estimate = self.estimates.get(tuple(whole.values()), np.inf)
         least, evaluation = isinstance(answer, Reached), None
         if isinstance(answer, Reached):
             evaluation = answer.evaluation
-        elif isinstance(answer, Between) and np.isfinite(answer.high):
-            evaluation = self._there(known, answer.high, within)
+        elif (high := min(answer.high if isinstance(answer, Between) else np.inf, estimate)) < np.inf:
+            evaluation = self._there(known, high, within)
+        elif isinstance(answer, Never):
+            return _never(whole, answer)
         if evaluation is None or not evaluation.valid or not evaluation.value <= target * (1 + 1e-9):
-            why = answer.words if isinstance(answer, Between) else "no best step sizes: give ranges in [choose]"
+            why = answer.why if isinstance(answer, Between | Never) else "no best step sizes: give ranges in [choose]"
             return Choice(whole, None, np.inf, why=why, status="undecided")
-        costs = self.costs(evaluation)
-        goal = vars(costs)[self.question.minimize]
-        return Choice(whole, costs, costs.rounds if goal is None else goal, evaluation, least)
+        counted = int(np.asarray(evaluation.constants[self.counter.name].value))
+        costs = self.costs(evaluation.constants, counted)
+        return Choice(whole, costs, self._goal(costs), evaluation, least)
+
+    def _violated(self, whole: dict[str, int]) -> Choice | None:
+        """That the user's participation violates an assumption at these whole numbers; None if it does not."""
+        facts = self.presence(whole)
+        wrong = [a.name for a in self.form.assumptions if facts.checked.get(a.name) is False]
+        why = f"participation violates {', '.join(wrong)}"
+        return Choice(whole, None, np.inf, why=why, status="never") if wrong else None
+
+    def _never_met(self, whole: Mapping[str, int]) -> Choice | None:
+        """That no number of rounds meets the conditions which no step size enters; None if that is not shown.
+
+        It is searched for once for all whole numbers that do not enter these conditions either.
+        """
+        conditions, names = self._without_steps
+        if conditions is None:
+            return None
+        key = tuple(value for name, value in whole.items() if name in names)
+        if key not in self.unmet:
+            known, effort = self.constants(whole), EFFORT * self.question.effort
+            answer = rounds(conditions, self.question.target, known, effort=effort)
+            self.unmet[key] = replace(answer, floor=np.nan) if isinstance(answer, Never) else None
+        found = self.unmet[key]
+        return None if found is None else _never(whole, found)
+
+    @cached_property
+    def _without_steps(self) -> tuple[Result | None, frozenset[str]]:
+        """A result of zero under the conditions which no step size enters, and the symbols that enter them.
+
+        None where there are none that the rounds enter, or where all whole numbers enter them.
+        """
+        entering = {c: dependencies(symbol_names(c.left, c.right), self.form.derived) for c in self.form.conditions}
+        kept = {c: names for c, names in entering.items() if not names & {*self.steps}}
+        names = frozenset[str]().union(*kept.values())
+        if self.counter.name not in names or names >= {*self.ladders}:
+            return None, names
+        some = Condition(self.counter.symbol, ">=", sp.Integer(1), "some rounds")
+        form = replace(self.form, terms=(Term("nothing", sp.Integer(0)),), conditions=(*kept, some))
+        return replace(self.result, forms=(form,), default=form.name), names
 
     def _there(self, known: Mapping[str, Constant], count: float, within: Mapping[str, tuple[float, float]]):
         """The bound after so many rounds, at the best step sizes there."""
@@ -269,11 +322,15 @@ class FormSearch:
         best = optimize(self.result, there, self.steps, within=within, form=self.form.name, effort=EFFORT)
         return best.evaluation if isinstance(best, Minimum) else None
 
-    def costs(self, evaluation: Evaluation) -> Costs:
-        """What the rounds of this evaluation cost."""
+    def _goal(self, costs: Costs) -> float:
+        """What is to be least; the rounds, where its cost is not known."""
+        goal = vars(costs)[self.question.minimize]
+        return costs.rounds if goal is None else goal
+
+    def costs(self, known: Mapping[str, Constant], counted: int) -> Costs:
+        """What so many rounds (or iterations) cost with these constants."""
         cost: Known = self.question.cost
-        c = {"number_bits": 32.0, **self.numbers(evaluation.constants), **cost}
-        counted = int(np.asarray(evaluation.constants[self.counter.name].value))
+        c = {"number_bits": 32.0, **self.numbers(known), **cost}
         work = self.workload
 
         def amount(name: str, of: Callable[[Known], float]) -> float | None:
@@ -314,59 +371,128 @@ class FormSearch:
 
     # --- All of them --------------------------------------------------------------------------------------------
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether its evaluations are used up, or so many choices are undecided that others will be."""
-        undecided = [choice.status == "undecided" for choice in self.tried.values()]
-        return self.spent > BUDGET * self.question.effort or (len(undecided) >= MOST_UNDECIDED and all(undecided))
-
     def run(self) -> Choice:
         """The best choice of whole numbers; what else was tried is kept."""
         ladders = self.ladders
+        every = [dict(zip(ladders, one, strict=True)) for one in product(*ladders.values())]
         if not ladders:
             return self.choice({})
-        first, *others = ladders
-        start: dict[str, int] | None = None
-        for value in ladders[first]:
-            if start is None:  # nothing reached the target yet: everything is tried
-                rows = [dict(zip(others, rest, strict=True)) for rest in product(*(ladders[o] for o in others))]
-                found = self._best_of({first: value, **row} for row in rows)
-            else:
-                found = self._climb({**start, first: value}, {o: ladders[o] for o in others})
-            if found is not None and found.costs is not None:
-                start = dict(found.whole)
-        best, before = self.best(), np.inf
-        while best.goal < before and not self.exhausted:
+        self._estimate(every)
+        best, before = self._cheapest(), np.inf
+        while best is not None and best.goal < before:
             before = best.goal
-            for name, rungs in ladders.items():
-                tried = rungs if self.is_supplied(name) else ladder_points(rungs, best.whole[name])
-                self._best_of({**best.whole, name: value} for value in tried)
-                best = self.best()
-        return best
+            self._estimate(
+                {**one.whole, name: value}
+                for one in self.curve or (best,)
+                for name, rungs in ladders.items()
+                if not self.is_supplied(name) and (one.whole == best.whole or name != self.workload.local_steps)
+                for value in ladder_points(rungs, one.whole[name])
+            )
+            best = self._cheapest()
+        for choice in sorted(self.estimated.values(), key=lambda choice: choice.goal)[:MOST_SEARCHED]:
+            if self.tried and self.best().goal <= choice.goal:
+                break
+            self.choice(choice.whole)
+        if not any(choice.costs is not None for choice in self.tried.values()):
+            self._search_all(every)
+        return self.best()
+
+    def _search_all(self, every: Iterable[dict[str, int]]) -> None:
+        """Search every choice until one is undecided; none where another number of local steps excludes it."""
+        excluded: set[tuple[int, ...]] = set()
+        for whole in every:
+            others = tuple(value for name, value in whole.items() if name != self.workload.local_steps)
+            if others in excluded:
+                continue
+            choice = self.choice(whole)
+            if choice.status == "undecided":
+                break
+            if np.isfinite(choice.floor) and self._excludes_all_local_steps(whole):
+                excluded.add(others)
+
+    def _excludes_all_local_steps(self, whole: Mapping[str, int]) -> bool:
+        """Whether interval arithmetic excludes the target for all numbers of local steps in their range at once."""
+        name = self.workload.local_steps
+        rungs = self.ladders.get(name, ())
+        if len(rungs) < 2:
+            return False
+        ranges = [self.ranges(self.constants({**whole, name: rung})) for rung in (rungs[0], rungs[-1])]
+        known = {symbol: c for symbol, c in self.constants(whole).items() if symbol != name}
+        try:
+            partial = leave_free(
+                compiled_form(self.result, self.form), known, [*self.steps, name, self.counter.name], symbolic=True
+            )
+        except FedboundsError:
+            return False
+        ends = {symbol: (min(r[symbol][0] for r in ranges), max(r[symbol][1] for r in ranges)) for symbol in ranges[0]}
+        box = {**ends, name: (float(rungs[0]), float(rungs[-1]))}
+        effort = EvaluationBudget(EXCLUSION)
+        return least_possible_rounds(partial, self.counter.name, self.question.target, box, effort) > LARGEST_COUNT
+
+    def _cheapest(self) -> Choice | None:
+        """The choice with the cheapest estimate; None where none reaches the target."""
+        return min(self.estimated.values(), key=lambda choice: choice.goal, default=None)
+
+    def _estimate(self, choices: Iterable[dict[str, int]]) -> None:
+        """Note for these whole numbers a number of rounds that reaches the target, and what it costs."""
+        new = [whole for whole in choices if tuple(whole.values()) not in self.estimates]
+        self.estimates |= {tuple(whole.values()): np.inf for whole in new}
+        alike: dict[frozenset[str], list[tuple[dict[str, int], dict[str, Constant]]]] = {}
+        for whole in new:
+            if self._violated(whole) is None:
+                known = self.constants(whole)
+                alike.setdefault(frozenset(known), []).append((whole, known))
+        for pairs in alike.values():
+            for start in range(0, len(pairs), AT_ONCE):
+                self._estimate_alike(pairs[start : start + AT_ONCE])
+
+    def _estimate_alike(self, pairs: Sequence[tuple[dict[str, int], dict[str, Constant]]]) -> None:
+        """As `_estimate`, for whole numbers with their constants, which have the same symbols."""
+        known = [self._for_all_clients(one) for _, one in pairs]
+        every = [self._with_derived(one) for one in known]
+        divisible = filter(None, map(divisibility_pair, self.form.conditions))
+        divisor = next((S for T, S in divisible if self.counter.name == T), "")
+        legal = {
+            name: (domain.low, domain.high) for name in self.steps if (domain := self.result.notation[name].domain)
+        }
+        ranges = [[{**legal, **self.ranges(one)}[name] for name in self.steps] for one in known]
+        local = [whole.get(self.workload.local_steps, 0) for whole, _ in pairs]
+        found = RoundsEstimates(
+            compiled_form(self.result, self.form),
+            self.question.target,
+            self.counter.name,
+            known,
+            self.steps,
+            np.array(ranges, dtype=float).reshape(len(known), len(self.steps), 2),
+            np.array([float(one[divisor].value) if divisor in one else 1.0 for one in known]),
+            np.array([self._goal(self.costs(one, MANY)) / MANY for one in every]),
+            np.unique(local, return_inverse=True)[1],
+        ).run()
+        for (whole, _), one, count in zip(pairs, every, found.tolist(), strict=True):
+            if np.isfinite(count):
+                costs = self.costs(one, int(count))
+                self.estimates[tuple(whole.values())] = count
+                self.estimated[tuple(whole.values())] = Choice(whole, costs, self._goal(costs), least=False)
+
+    def _for_all_clients(self, known: dict[str, Constant]) -> dict[str, Constant]:
+        """The constants, with one number for all clients as one for each."""
+        numbers = self.numbers(known)
+        return {
+            name: replace(c, value=numbers[name]) if self.result.notation[name].shape else c
+            for name, c in known.items()
+        }
+
+    def _with_derived(self, known: dict[str, Constant]) -> dict[str, Constant]:
+        """The constants with those that follow from them and that costs may need, where they can be computed."""
+        ends = {name: Constant(1.0, "given") for name in (*self.steps, self.counter.name)}
+        try:
+            return resolve(compiled_form(self.result, self.form), {**ends, **known})
+        except FedboundsError:
+            return known
 
     def is_supplied(self, name: str) -> bool:
         """Whether the user's participation says which values are worth a try."""
         return self.result.notation[name].concept == "interval" and self.question.participation is not None
-
-    def _best_of(self, choices: Iterable[dict[str, int]]) -> Choice | None:
-        """The best of these, as far as the evaluations last; None where they are used up."""
-        found = [self.choice(whole) for whole in choices if not self.exhausted]
-        return min(found, key=lambda choice: choice.goal, default=None)
-
-    def _climb(self, start: dict[str, int], ladders: Mapping[str, Sequence[int]]) -> Choice | None:
-        """From a start along one ladder after the other, from rung to rung, as long as it gets better."""
-        best = self._best_of([start])
-        for name, way in product(ladders, (1, -1)):
-            if best is None:
-                return None
-            rungs = ladders[name]
-            at = min(range(len(rungs)), key=lambda i, here=best.whole[name], rungs=rungs: abs(rungs[i] - here)) + way
-            while 0 <= at < len(rungs):
-                found = self._best_of([{**best.whole, name: rungs[at]}])
-                if found is None or not found.goal < best.goal:
-                    break
-                best, at = found, at + way
-        return best
 
     def best(self) -> Choice:
         """The best choice so far."""
@@ -390,11 +516,16 @@ class FormSearch:
         """For each number of local steps that was tried, the best choice."""
         name = self.workload.local_steps
         best: dict[int, Choice] = {}
-        for choice in self.tried.values():
+        for choice in {**self.estimated, **self.tried}.values():
             steps = choice.whole.get(name)
             if steps is not None and choice.costs is not None:
                 best[steps] = min(best.get(steps, choice), choice, key=lambda one: one.goal)
         return tuple(best[steps] for steps in sorted(best))
+
+
+def _never(whole: Mapping[str, int], answer: Never) -> Choice:
+    floor = np.inf if np.isnan(answer.floor) else answer.floor
+    return Choice(whole, None, np.inf, why=answer.why, status="never", floor=floor)
 
 
 def ladder(low: int, high: int) -> tuple[int, ...]:

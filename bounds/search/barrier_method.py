@@ -28,33 +28,33 @@ def log_sum(products: Sequence[Product]) -> Smooth:
     slopes = np.array([[float(a) for a in p.exponents] for p in products])
     posynomials = list(dict.fromkeys(posynomial for p in products for posynomial, _ in (*p.factors, *p.gaps)))
     inner = [log_sum(posynomial) for posynomial in posynomials]
-    factors = [(j, posynomials.index(q), float(w)) for j, p in enumerate(products) for q, w in p.factors]
-    gaps = [(j, posynomials.index(q), float(w)) for j, p in enumerate(products) for q, w in p.gaps]
+    powers, gap_powers = (np.zeros((len(products), len(inner))) for _ in range(2))
+    for j, p in enumerate(products):
+        for table, parts in ((powers, p.factors), (gap_powers, p.gaps)):
+            for posynomial, weight in parts:
+                table[j, posynomials.index(posynomial)] += float(weight)
+    less = np.flatnonzero(gap_powers.any(axis=0)).tolist()
+    powers = np.hstack([powers, gap_powers[:, less]])
 
     def function(y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        values, gradients = offsets + slopes @ y, slopes
-        bend = np.zeros((len(y), len(y)))
-        curved: dict[int, np.ndarray] = {}
+        values, gradients, curved = offsets + slopes @ y, slopes, ()
         if inner:
-            gradients = slopes.copy()
             plain = [part(y) for part in inner]
-            if any(plain[which][0] >= 0 for _, which, _ in gaps):
-                return np.inf, np.zeros_like(y), bend
-            one_less = {which: _gap(*plain[which]) for _, which, _ in gaps}
-            pieces = [(j, w, plain[which]) for j, which, w in factors]
-            for j, weight, (value, gradient, hessian) in pieces + [(j, w, one_less[q]) for j, q, w in gaps]:
-                values[j] += weight * value
-                gradients[j] += weight * gradient
-                curved[j] = curved.get(j, 0.0) + weight * hessian
+            if any(plain[which][0] >= 0 for which in less):
+                return np.inf, np.zeros_like(y), np.zeros((len(y), len(y)))
+            found = plain + [_gap(*plain[which]) for which in less]
+            values = values + powers @ np.array([value for value, _, _ in found])
+            gradients = gradients + powers @ np.array([gradient for _, gradient, _ in found])
+            curved = [hessian for _, _, hessian in found]
         top = values.max()
         weights = np.exp(values - top)
         total = weights.sum()
         weights /= total
         gradient = weights @ gradients
         hessian = (gradients.T * weights) @ gradients - np.outer(gradient, gradient)
-        for j, h in curved.items():
-            bend += weights[j] * h
-        return float(top + np.log(total)), gradient, hessian + bend
+        for share, h in zip((weights @ powers).tolist(), curved, strict=False):
+            hessian += share * h
+        return float(top + np.log(total)), gradient, hessian
 
     return function
 

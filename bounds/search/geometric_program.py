@@ -8,8 +8,8 @@ exact, so that the directions in which a bound falls for ever are decided, not g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product as choices
@@ -85,62 +85,76 @@ class Product:
 Posynomial = tuple[Product, ...]
 
 
-def sum_of_products(
-    expression: sp.Expr, variables: Sequence[str], values: Mapping[str, float | np.ndarray]
-) -> tuple[Product, ...]:
-    """The expression as a sum of products in the variables; constants that are zero make their terms vanish."""
-    positive, negative = _split_by_sign(expression, {name: i for i, name in enumerate(variables)}, fixed_values(values))
-    if negative:
-        raise NotGeometric
-    return tuple(positive)
+@dataclass
+class ProductReader:
+    """Reads expressions as sums of products in some variables; parts that many expressions share are read once.
 
+    Attributes:
+        variables: the symbols.
+        values: of all other symbols.
+    """
 
-def normalized_condition(
-    left: sp.Expr, right: sp.Expr, variables: Sequence[str], values: Mapping[str, float | np.ndarray]
-) -> tuple[Product, ...]:
-    """The condition left <= right as a sum of products that must be at most 1."""
-    over = sum_of_products(right, variables, values)
-    if len(over) != 1:
-        raise NotGeometric
-    quotient = tuple(p * over[0] ** Fraction(-1) for p in sum_of_products(left, variables, values))
-    if not all(p.convex for p in quotient):
-        raise NotGeometric
-    return quotient
+    variables: Sequence[str]
+    values: Mapping[str, float | np.ndarray]
+    _read: dict[sp.Expr, tuple[list[Product], list[Product]]] = field(default_factory=dict, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        self._places = {name: i for i, name in enumerate(self.variables)}
+        self._value = fixed_values(self.values)
 
-def _split_by_sign(
-    e: sp.Expr, index: Mapping[str, int], value: Callable[[sp.Expr], float]
-) -> tuple[list[Product], list[Product]]:
-    """The positive and the negative products of an expression; `value` is that of one without variables."""
-    origin = (Fraction(0),) * len(index)
-    if not symbol_names(e) & set(index):
-        number = value(e)
-        if not np.isfinite(number):
+    def sum(self, expression: sp.Expr) -> tuple[Product, ...]:
+        """The expression as a sum of products; constants that are zero make their terms vanish."""
+        positive, negative = self._split_by_sign(expression)
+        if negative:
             raise NotGeometric
-        constant = [Product(float(np.log(abs(number))), origin)] if number else []
-        return (constant, []) if number >= 0 else ([], constant)
-    if isinstance(e, sp.Symbol):
-        unit = tuple(Fraction(int(i == index[e.name])) for i in range(len(index)))
-        return [Product(0.0, unit)], []
-    if isinstance(e, sp.Add):
-        signed = [_split_by_sign(a, index, value) for a in parts(e)]
-        return [p for part in signed for p in part[0]], [p for part in signed for p in part[1]]
-    if isinstance(e, sp.Mul):
-        positive, negative = [Product(0.0, origin)], []
-        for a in parts(e):
-            plus, minus = _split_by_sign(a, index, value)
-            positive, negative = (
-                [p * q for p in positive for q in plus] + [p * q for p in negative for q in minus],
-                [p * q for p in positive for q in minus] + [p * q for p in negative for q in plus],
-            )
-            if len(positive) + len(negative) > MOST_PRODUCTS:
+        return tuple(positive)
+
+    def condition(self, left: sp.Expr, right: sp.Expr) -> tuple[Product, ...]:
+        """The condition left <= right as a sum of products that must be at most 1."""
+        over = self.sum(right)
+        if len(over) != 1:
+            raise NotGeometric
+        quotient = tuple(p * over[0] ** Fraction(-1) for p in self.sum(left))
+        if not all(p.convex for p in quotient):
+            raise NotGeometric
+        return quotient
+
+    def _split_by_sign(self, e: sp.Expr) -> tuple[list[Product], list[Product]]:
+        """The positive and the negative products of an expression."""
+        if e not in self._read:
+            self._read[e] = self._split(e)
+        return self._read[e]
+
+    def _split(self, e: sp.Expr) -> tuple[list[Product], list[Product]]:
+        origin = (Fraction(0),) * len(self.variables)
+        if not symbol_names(e) & set(self._places):
+            number = self._value(e)
+            if not np.isfinite(number):
                 raise NotGeometric
-        return positive, negative
-    if isinstance(e, sp.Pow):
-        base, exponent = base_and_exponent(e)
-        if exponent.is_number and exponent.is_real:
-            return [_power(*_split_by_sign(base, index, value), _fraction(exponent))], []
-    raise NotGeometric
+            constant = [Product(float(np.log(abs(number))), origin)] if number else []
+            return (constant, []) if number >= 0 else ([], constant)
+        if isinstance(e, sp.Symbol):
+            unit = tuple(Fraction(int(i == self._places[e.name])) for i in range(len(self.variables)))
+            return [Product(0.0, unit)], []
+        if isinstance(e, sp.Add):
+            signed = [self._split_by_sign(a) for a in parts(e)]
+            return [p for part in signed for p in part[0]], [p for part in signed for p in part[1]]
+        if isinstance(e, sp.Mul):
+            positive, negative = [Product(0.0, origin)], []
+            for a in parts(e):
+                plus, minus = self._split_by_sign(a)
+                positive, negative = (
+                    [p * q for p in positive for q in plus] + [p * q for p in negative for q in minus],
+                    [p * q for p in positive for q in minus] + [p * q for p in negative for q in plus],
+                )
+                if len(positive) + len(negative) > MOST_PRODUCTS:
+                    raise NotGeometric
+            return positive, negative
+        if isinstance(e, sp.Pow):
+            base, exponent = base_and_exponent(e)
+            if exponent.is_number and exponent.is_real:
+                return [_power(*self._split_by_sign(base), _fraction(exponent))], []
+        raise NotGeometric
 
 
 def _fraction(number: sp.Expr) -> Fraction:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from scipy.interpolate import PchipInterpolator
 
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.search.effort import EvaluationBudget, Exhausted, passes
@@ -173,6 +172,8 @@ def refine_integer(
         S, and what is smallest there. Between the points of the grid the smooth function is interpolated, and the most
         promising S are tried too.
     """
+    from scipy.interpolate import PchipInterpolator  # takes its time
+
     grid, smooth = _grid(numbers, COMPLETE_INNER), dict[int, float]()
 
     def value(S: int) -> float:

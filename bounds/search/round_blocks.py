@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isqrt
 
 from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
@@ -19,6 +20,8 @@ from fedbounds.bounds.theory.symbols import Derived, dependencies
 
 SHARE = 0.9  # of the distance to where the target would be reached, for the next block
 LARGEST_RATIO = 1e6
+INADMISSIBLE = 10.0  # ratio of a bound to the target that stands for no bound: how far the next block goes
+LONGER = 8.0  # how many times as far the next block goes where there was no bound all over a block
 
 
 @dataclass
@@ -99,13 +102,15 @@ class BlockSearch:
 
     def run(self) -> bool:
         """Whether a number reaches; it is then `least`."""
+        times = 1.0  # how much longer a block is made after blocks that were excluded at once
         while self.least <= self.most:
             above = min(self.ratio(self.least), LARGEST_RATIO)
             if above <= 1:
                 return True
             # a bound that falls like 1/T is still above the target there
-            last = min(self.most, self.least + int(SHARE * (above - 1) * self.least))
+            last = aim = int(min(self.most, self.least + SHARE * (above - 1) * self.least * times))
             while last > self.least and not self.excludes(self.least, last):
-                last = (self.least + last) // 2
+                last = isqrt(self.least * last) if last > 4 * self.least else (self.least + last) // 2
+            times = min(times * LONGER, LARGEST_RATIO) if above == INADMISSIBLE and last == aim else 1.0
             self.least = last + 1
         return False

@@ -20,13 +20,13 @@ from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.evaluation.program import ROUNDING, holds
 from fedbounds.bounds.search.arb_enclosures import nowhere
 from fedbounds.bounds.search.effort import EvaluationBudget, Exhausted
-from fedbounds.bounds.search.geometric_program import NotGeometric, normalized_condition, sum_of_products
+from fedbounds.bounds.search.geometric_program import NotGeometric, ProductReader
 from fedbounds.bounds.search.infeasibility import box_of, find_infeasibility
 from fedbounds.bounds.search.integers import MOST, divisibility_pair, refine_integer, single_numbers
 from fedbounds.bounds.search.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.search.optimize_answers import Undecided
 from fedbounds.bounds.search.partial_evaluation import Partial, leave_free, quantity_named
-from fedbounds.bounds.search.round_blocks import BlockSearch, RelaxedBound, dependence_known
+from fedbounds.bounds.search.round_blocks import INADMISSIBLE, BlockSearch, RelaxedBound, dependence_known
 from fedbounds.bounds.search.round_lower_bounds import least_possible_rounds
 from fedbounds.bounds.search.rounds_answers import (
     MANY,
@@ -161,7 +161,6 @@ class Target:
         return INADMISSIBLE if isinstance(answer, Infeasible) else UNKNOWN
 
 
-INADMISSIBLE = 10.0  # ratio of a bound to the target that stands for no bound: how far the next block goes
 UNKNOWN = 1 + 1e-9  # where a search found no choice: this number does not reach, and no block is excluded by it
 FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
 
@@ -412,22 +411,19 @@ def _falls_with(partial: Partial, counter: str, over: Sequence[str]) -> bool:
     variables = [*over, *partial.opaque, counter, *(s.name for s in floors.values())]
     rising = range(len(over), len(over) + len(partial.opaque))
     growing = range(rising.stop, len(variables))
+    reader = ProductReader(variables, partial.values)
     try:
         for floor in floors:
-            inner = sum_of_products(parts(floor)[0], [counter], partial.values)
+            inner = ProductReader([counter], partial.values).sum(parts(floor)[0])
             if any(p.exponents[0] < 0 or not p.monomial for p in inner):
                 return False
-        sums = [sum_of_products(_replace_floors(e, floors), variables, partial.values) for e in partial.terms.values()]
+        sums = [reader.sum(_replace_floors(e, floors)) for e in partial.terms.values()]
         for c in partial.conditions:
             left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
             if symbol_names(left, right) & {counter, *partial.opaque}:
                 if c.op == "==":
                     return False
-                sums.append(
-                    normalized_condition(
-                        _replace_floors(left, floors), _replace_floors(right, floors), variables, partial.values
-                    )
-                )
+                sums.append(reader.condition(_replace_floors(left, floors), _replace_floors(right, floors)))
     except NotGeometric:
         return False
     rows = [row for sum_ in sums for p in sum_ for row in p.degrees]

@@ -18,10 +18,9 @@ from fedbounds.bounds.search.geometric_program import (
     GeometricProgram,
     NotGeometric,
     Product,
+    ProductReader,
     falls_for_ever,
     far_out,
-    normalized_condition,
-    sum_of_products,
     survivors,
 )
 from fedbounds.bounds.search.infeasibility import violated_condition
@@ -310,14 +309,15 @@ def _program(
 ) -> tuple[GeometricProgram, dict[str, tuple[Product, ...]]]:
     if partial.opaque or any(c.op == "==" for c in partial.conditions):
         raise NotGeometric
-    by_term = {name: sum_of_products(e, partial.free, partial.values) for name, e in partial.terms.items()}
+    reader = ProductReader(partial.free, partial.values)
+    by_term = {name: reader.sum(e) for name, e in partial.terms.items()}
     objective = tuple(p for terms in by_term.values() for p in terms)
     if not all(p.convex for p in objective):
         raise NotGeometric
     constraints = []
     for c in partial.conditions:
         left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
-        constraints.append(normalized_condition(left, right, partial.free, partial.values))
+        constraints.append(reader.condition(left, right))
     return GeometricProgram(objective, tuple(constraints), low, high), by_term
 
 

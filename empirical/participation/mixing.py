@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
@@ -84,6 +83,8 @@ class Presences:
 
         Source: the runs test (Wald & Wolfowitz 1940).
         """
+        from scipy.stats import hypergeom  # takes its time
+
         T, present = self.rounds, self.state["present"]
         if not T:
             return 1.0

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import hypergeom
 
 from fedbounds.empirical.participation.bernoulli import Bernoulli
 from fedbounds.empirical.participation.bets import (
@@ -118,6 +117,8 @@ class _Subsets(ObservedLaw):
         N, self.participants = process.clients, process.participants
         p = np.full(N, self.participants / N)
         self.who = Chains(p, p, p)
+        from scipy.stats import hypergeom  # takes its time
+
         law = hypergeom.pmf(np.arange(self.participants + 1), N, self.participants, self.participants)
         self.again = Sums(law, "the number of participants of the round before")
         super().__init__(who=self.who, again=self.again)

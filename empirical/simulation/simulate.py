@@ -18,7 +18,7 @@ from fedbounds.empirical.participation.spec import Participation, as_process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.device import device_name, full_precision
 from fedbounds.empirical.runtime.streams import Streams
-from fedbounds.empirical.simulation.engines import Engine, can_share_batch, choose_engine
+from fedbounds.empirical.simulation.engines import Engine, can_share_batch, choose_engine, most_participants
 from fedbounds.empirical.simulation.engines.ahead import NUMBERS, place_ahead
 from fedbounds.empirical.simulation.run_state import RunningSeeds, SharedParticipation, TraceArrays, check_repeats_fit
 from fedbounds.empirical.simulation.runtime_estimate import check_work, may_be_closed
@@ -134,7 +134,8 @@ def _can_share_batch(settings: Sequence[JointRun], problem: Problem, participati
     most = max(len(one.seeds) for one in settings)
     for each in zip(*schedules, strict=True):
         bound_phases = [phase.bind_process(process).bind_problem(problem) for phase, _ in each]
-        if not can_share_batch(choose_engine(engine, problem, bound_phases[0], each[0][1], most), bound_phases):
+        chosen = choose_engine(engine, problem, bound_phases[0], each[0][1], most, most_participants(process))
+        if not can_share_batch(chosen, bound_phases):
             return False
     return True
 
@@ -312,7 +313,7 @@ class _SettingRun:
         self.record = TraceArrays(problem, self.runs, total, every, models, counted)
         self.bound_phases = [phase.bind_process(drawn.process).bind_problem(problem) for phase, _ in schedule]
         self.engines = [
-            choose_engine(engine, problem, phase, length, len(streams))
+            choose_engine(engine, problem, phase, length, len(streams), most_participants(drawn.process))
             for phase, (_, length) in zip(self.bound_phases, schedule, strict=True)
         ]
 

@@ -85,6 +85,7 @@ class Component(NamedTuple):
     algorithm: Algorithm | None = None
     silo_sizes: SiloSizes | None = None
     client_weights: np.ndarray | None = None
+    participants: int = 0
 
 
 class Fitting(NamedTuple):
@@ -183,7 +184,7 @@ class Preparation:
             task["phases"] = phases
         known = [length for length in lengths if length is not None]
         longest = max(known) if len(known) == len(lengths) else None
-        together = most_together(problem, task, steps)
+        together = most_together(problem, process, task, steps)
         data = {**problem.data, **process.data}
         return Prepared(task, data, seconds, longest, together, loads, _count_numbers(problem, task))
 
@@ -219,16 +220,18 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
     from fedbounds.empirical.algorithms import algorithm_from_spec
     from fedbounds.empirical.participation import process_from_spec
     from fedbounds.empirical.problems.spec import PROBLEMS, sketch
+    from fedbounds.empirical.simulation.engines import most_participants
 
     if name == "algorithm":
         algorithm = algorithm_from_spec(table)
         return Component(algorithm.spec(), algorithm=algorithm)
     if name == "participation":
         process = process_from_spec(table)
+        most = most_participants(process)
         if "file" not in table:
-            return Component(process.spec(), process.clients)
+            return Component(process.spec(), process.clients, participants=most)
         content = hashlib.sha256(canonical_json(process.spec()).encode()).hexdigest()
-        return Component(table, process.clients, data={"participation.file": content})
+        return Component(table, process.clients, data={"participation.file": content}, participants=most)
     problem, clients, dimension = sketch(table)
     checksum = problem.data_checksum
     data = {} if checksum is None else {"problem.data": checksum}
@@ -272,7 +275,7 @@ def recorded_metrics(run: Run) -> list[str]:
     return ["participants", "uplink_bytes", *(name for name, value in found.items() if value.ndim == 1)]
 
 
-def most_together(problem: Component, task: Task, steps: int) -> int:
+def most_together(problem: Component, process: Component, task: Task, steps: int) -> int:
     """How many runs of a task's kind are made together at most: one where that does not pay.
 
     On a processor 16 seeds in all, with more of which dense networks leave the cache (measured); and as many models and
@@ -283,7 +286,8 @@ def most_together(problem: Component, task: Task, steps: int) -> int:
     here, seeds = task["device"] == "cpu", len(task["seeds"])
     if problem.ascends or problem.silos or (here and not problem.faster_together):
         return 1
-    long = task["engine"] == "auto" and not problem.affine and may_repay(task["rounds"] * seeds, problem.clients, steps)
+    may_compile = task["engine"] == "auto" and not problem.affine
+    long = may_compile and may_repay(task["rounds"] * seeds, process.participants, steps)
     if here and (long or task["engine"] == "compiled"):  # its numbers may depend on who else is in the batch
         return 1
     records = task["rounds"] // task["record_every"] + 2

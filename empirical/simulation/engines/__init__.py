@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms import Algorithm, Cohort
+from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.simulation.engines.batched import Batched, SequentialEngine
 from fedbounds.empirical.simulation.engines.closed_form import ClosedForm
@@ -28,11 +29,19 @@ PLAIN = ("compiled", "closed form")  # for plain steps of SGD alone
 ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX, *TIERED]))
 
 
-def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int = 0, seeds: int = 1) -> Engine:
+def choose_engine(
+    name: str,
+    problem: Problem,
+    algorithm: Algorithm,
+    rounds: int = 0,
+    seeds: int = 1,
+    participants: int | None = None,
+) -> Engine:
     """The engine of that name; for "auto", the fastest for the problem and its device.
 
     Quadratics are solved in closed form. Other problems state whether a batch is faster (small models, and all models
-    on a GPU) or one client after another (networks on a CPU). Dense networks on a CPU are compiled in long runs.
+    on a GPU) or one client after another (networks on a CPU). Dense networks on a CPU are compiled in long runs, which
+    `participants`, the most of a round, decides with the rounds, seeds and local steps (None: all clients).
     """
     plain = check_engine(name, algorithm)
     if plain == "auto":
@@ -40,10 +49,16 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int
         other = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "sequential"
         plain = "closed form" if problem.affine and algorithm.plain_steps else other
         small = plain == "batched" and problem.faster_together and problem.device.type == "cpu"
-        long = small and algorithm.plain_steps and may_repay(rounds * seeds, problem.clients, algorithm.local.steps)
+        most = problem.clients if participants is None else participants
+        long = small and algorithm.plain_steps and may_repay(rounds * seeds, most, algorithm.local.steps)
         if long:
             return CompiledEngine(problem, algorithm.local, algorithm.needs_updates, rounds)
     return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
+
+
+def most_participants(process: Process) -> int:
+    """The most participants of a round, as far as the process says: else all clients."""
+    return min(getattr(process, "participants", process.clients), process.clients)
 
 
 def can_share_batch(engine: Engine, algorithms: Sequence[Algorithm]) -> bool:
@@ -102,4 +117,5 @@ __all__ = [
     "choose_engine",
     "can_share_batch",
     "may_repay",
+    "most_participants",
 ]

@@ -22,15 +22,15 @@ from fedbounds.empirical.simulation.engines.local_steps import Blocks
 Steps = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 _LOG = logging.getLogger("fedbounds")
 
-REPAID = 16_000_000  # local steps of dense networks: they save 4 microseconds each, and compiling takes half a minute
+REPAID = 7_000_000  # local steps of dense networks that save more than compiling takes; see benchmarks/compiled.py
 WRITTEN_OUT = 16  # local steps that are compiled one after another: an eighth faster than a loop, for a second each
 IN_A_ROW = 3  # rounds of one shape before it is compiled
 MOST_SHAPES = 2  # that are compiled for
 
 
-def may_repay(rounds: int, clients: int, steps: int) -> bool:
-    """Whether a compilation may save time, if all clients take so many steps in the rounds of all seeds."""
-    return rounds * clients * steps >= REPAID
+def may_repay(rounds: int, participants: int, steps: int) -> bool:
+    """Whether a compilation may save time, if so many participants take so many steps in the rounds of all seeds."""
+    return rounds * participants * steps >= REPAID
 
 
 def python_steps(problem: Problem, local: LocalSGD) -> Steps:

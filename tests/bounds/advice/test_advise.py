@@ -11,10 +11,12 @@ import pytest
 from fedbounds.bounds.advice.advise import Advice, Advised, _advise_result, advice_for_form, advise
 from fedbounds.bounds.advice.coverage import coverage, covers, stated_assumptions
 from fedbounds.bounds.advice.request import Presence, Question, concept_of
-from fedbounds.bounds.advice.search import Costs
+from fedbounds.bounds.advice.search import Choice, Costs, FormSearch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.search.optimize import Minimum, optimize
+from fedbounds.bounds.search.rounds import rounds
+from fedbounds.bounds.search.rounds_answers import Between, Never
 from fedbounds.bounds.theory.problem_class import ASKED, NO, ProblemClass
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.registry import paper as paper_of
@@ -265,6 +267,69 @@ def test_no_point_of_a_grid_over_steps_local_steps_and_intervals_beats_the_advic
     assert beaten  # the grid is fine enough to come near
 
 
+def counted_searches(monkeypatch, question: Question, key: str) -> tuple[Advised, list[dict[str, int]]]:
+    """The advice of one result, and the whole numbers at which the least rounds were searched."""
+    searched: list[dict[str, int]] = []
+    search = FormSearch._solve
+
+    def solve(self: FormSearch, whole: dict[str, int]) -> Choice:
+        searched.append(whole)
+        return search(self, whole)
+
+    monkeypatch.setattr(FormSearch, "_solve", solve)
+    return of_one(key, question), searched
+
+
+def test_only_the_cheapest_estimates_are_searched_and_none_of_the_others_is_cheaper(monkeypatch):
+    question = replace(Question.of(FREE), participation=Falling())
+    one, searched = counted_searches(monkeypatch, question, THEOREM)
+    assert len(searched) <= 2 and one.choice is not None and one.choice.whole in searched
+    ranges = [{**question.choose, "local_steps": (I, I)} for I in range(1, 4)]
+    every = [of_one(THEOREM, replace(question, choose=choose)) for choose in ranges]
+    best = min(float(spent(other).seconds or 0) for other in every)
+    assert best * (1 - 1e-9) <= float(spent(one).seconds or 0) <= 1.01 * best
+    assert [choice.whole["I"] for choice in one.curve] == [1, 2, 3]
+    for choice, other in zip(one.curve, every, strict=True):
+        assert choice.costs is not None and choice.costs.rounds <= 1.01 * spent(other).rounds + 1
+
+
+def test_a_floor_above_the_target_is_searched_for_one_number_of_local_steps(monkeypatch):
+    document = {**PARTIAL, "target": 1e-4, "choose": {"local_steps": [1, 50]}}
+    one, searched = counted_searches(monkeypatch, Question.of(document), THEOREM)
+    assert one.status == "never" and "window divergence" in one.why
+    tried = [whole["I"] for whole in searched]
+    assert {*tried} == {1}  # each form once
+    at_fifty = asked_of(THEOREM, document, choose={"local_steps": [50, 50]})
+    assert at_fifty.status == "never"
+
+
+@pytest.mark.parametrize(("target", "excluded"), [(1e-4, True), (2e-3, False), (0.1, False)])
+def test_all_local_steps_are_excluded_only_below_the_floor(target, excluded):
+    result = load(THEOREM)
+    question = Question.of({**PARTIAL, "target": target, "choose": {"local_steps": [1, 50]}})
+    work = workload_of(result, result.form("sharp"))
+    assert work is not None  # 3 delta^2 = 0.0012 stays
+    assert FormSearch(question, result, result.form("sharp"), work)._excludes_all_local_steps({"I": 1}) == excluded
+
+
+RATES = {
+    "setting": "non-convex, unknown rates, bounded heterogeneity, bounded variance, bounded gradients, local steps",
+    "target": 1.0,
+    "measure": GRADIENT,
+    "constants": {"L": 1, "initial_gap": 5, "gradient_noise": 1, "gradient_divergence_sup": 1, "gradient_bound": 2,
+                  "clients": 2, "participation_rates": 0.3},
+    "choose": {"local_steps": [1, 5], "cutoff_interval": [5, 7]},
+}  # fmt: skip
+
+
+def test_conditions_that_no_step_size_enters_are_searched_once_for_all_local_steps(monkeypatch):
+    one, searched = counted_searches(monkeypatch, Question.of(RATES), "fedau/theorem-2-option-1")
+    assert one.status == "never" and "Wmax" in one.why and not searched
+    result = load(one.key)
+    known = dict(L=1, F=5, sigma=1, delta=1, p=[0.3, 0.3], I=5, K=7)
+    assert isinstance(rounds(result, 1.0, known, optimize=["gamma", "eta"], form=one.coverage.form), Never | Between)
+
+
 def test_units_of_the_objective_and_of_the_parameters_leave_the_advice_alone():
     for name, key in (("partial", THEOREM), ("tiered", "tdcd/theorem-1"), ("game", "fed-norm-sgda/theorem-1")):
         document, result, scale = EVERY[name], load(key), {"f": 64.0, "x": 0.125}
@@ -479,14 +544,7 @@ def test_a_symbol_stands_for_what_all_papers_mean_by_it():
 
 
 def test_one_number_for_all_clients_has_an_elasticity_as_the_list_of_them_has():
-    rates = {
-        "setting": "non-convex, unknown rates, bounded heterogeneity, bounded variance, bounded gradients, local steps",
-        "target": 1.0,
-        "measure": GRADIENT,
-        "constants": {"L": 1, "initial_gap": 5, "gradient_noise": 1, "gradient_divergence_sup": 1, "gradient_bound": 2,
-                      "clients": 2, "participation_rates": 0.3},
-        "choose": {"local_steps": [1, 1]},
-    }  # fmt: skip
+    rates = {**RATES, "choose": {"local_steps": [1, 1]}}
     listed = {**rates["constants"], "participation_rates": [0.3, 0.3]}
     questions = [Question.of({**rates, "constants": c}) for c in (rates["constants"], listed)]
     row = covers(questions[0].setting, paper="fedau").of("fedau/corollary-4", "sharp")

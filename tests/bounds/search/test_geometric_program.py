@@ -13,10 +13,9 @@ from fedbounds.bounds.search.barrier_method import is_unique, log_sum, solve
 from fedbounds.bounds.search.geometric_program import (
     GeometricProgram,
     NotGeometric,
+    ProductReader,
     falls_for_ever,
     far_out,
-    normalized_condition,
-    sum_of_products,
 )
 from fedbounds.bounds.search.interval_arithmetic import fixed_value
 
@@ -35,15 +34,14 @@ FORMS = [
 
 def program(objective, constraints=(), low=FREE[0], high=FREE[1], values=None):
     values = values or {}
-    sums = tuple(normalized_condition(left, right, ["x", "y"], values) for left, right in constraints)
-    return GeometricProgram(
-        sum_of_products(objective, ["x", "y"], values), sums, np.array(low, float), np.array(high, float)
-    )
+    reader = ProductReader(["x", "y"], values)
+    sums = tuple(reader.condition(left, right) for left, right in constraints)
+    return GeometricProgram(reader.sum(objective), sums, np.array(low, float), np.array(high, float))
 
 
 @given(st.sampled_from(FORMS), st.floats(0.1, 3), st.floats(0.1, 3))
 def test_products_have_the_value_of_their_expression(expression, at_x, at_y):
-    products = sum_of_products(expression, ["x", "y"], {"c": 2.0})
+    products = ProductReader(["x", "y"], {"c": 2.0}).sum(expression)
     value, gradient, hessian = log_sum(products)(np.log([at_x, at_y]))
     expected = fixed_value(expression, {"x": at_x, "y": at_y, "c": 2.0})
     assert math.exp(value) == pytest.approx(expected, rel=1e-12)
@@ -58,11 +56,11 @@ def test_products_have_the_value_of_their_expression(expression, at_x, at_y):
 @pytest.mark.parametrize("expression", [x - y, sp.Min(x, y), sp.floor(x), sp.log(x), sp.exp(x), 2**x])
 def test_what_is_no_sum_of_products_is_left_to_the_search(expression):
     with pytest.raises(NotGeometric):
-        sum_of_products(expression, ["x", "y"], {})
+        ProductReader(["x", "y"], {}).sum(expression)
 
 
 def test_a_zero_constant_makes_its_terms_vanish():
-    assert len(sum_of_products(c * x + y, ["x", "y"], {"c": 0.0})) == 1
+    assert len(ProductReader(["x", "y"], {"c": 0.0}).sum(c * x + y)) == 1
 
 
 @settings(max_examples=40)

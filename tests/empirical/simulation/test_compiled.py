@@ -12,9 +12,9 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import LocalSGD, algorithm_from_spec
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, WaitFull
-from fedbounds.empirical.participation import Bernoulli, WithoutReplacement
+from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.simulation.engines import CompiledEngine, choose_engine, compiled
+from fedbounds.empirical.simulation.engines import CompiledEngine, choose_engine, compiled, most_participants
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.sweep import plan, resolve
 from tests.empirical.runtime.pretended_device import pretended_device
@@ -80,6 +80,9 @@ def test_a_shape_is_compiled_for_when_it_comes_again_and_again_and_only_where_it
     assert np.array_equal(run("auto").model, run("batched").model)
     monkeypatch.setattr(compiled, "REPAID", 2 * 4 * 3 * 4 + 1)  # half of the clients, so that it does not
     assert run("auto").engine == "batched"
+    sizes = [most_participants(process) for process in (WithoutReplacement(10, 4), Full(10), Bernoulli(10, 0.5))]
+    chosen = [choose_engine("auto", problem_from_spec(DIGITS), FedAvg(0.05, 3), 4, 2, most) for most in sizes]
+    assert sizes == [4, 10, 10] and [isinstance(one, CompiledEngine) for one in chosen] == [False, True, True]
     made.clear()
     random = run("compiled", process=Bernoulli(10, 0.5), rounds=12)
     assert len(made) == compiled.MOST_SHAPES and random.engine == "compiled"
@@ -111,6 +114,11 @@ def test_a_long_run_on_a_processor_stands_in_no_batch() -> None:
         (10**6, "auto"),
         (10**6, "compiled"),
     ]
+    enough = compiled.REPAID // (10 * 2)  # if all clients take part
+    few = {"kind": "without-replacement", "clients": 10, "participants": 2}
+    shared = [plan(resolve(sweep | {"rounds": enough, "record_every": enough, "participation": who}))[0].together
+              for who in (sweep["participation"], few)]  # fmt: skip
+    assert shared[0] == 1 < shared[1]
 
 
 class Graph:

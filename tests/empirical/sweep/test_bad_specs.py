@@ -39,6 +39,10 @@ VALID = {
             "kind": "quadratic", "hessians": [1, 2], "centers": [[0, 1], [2, 3]], "noise": 0.5, "x0": [1, 1],
             "client_weights": [1, 3],
         },
+        {
+            "kind": "bounded-gradient", "clients": 3, "dimension": 2, "shape": "log-cosh", "heterogeneity": 1.0,
+            "condition": 4.0, "noise": 0.1, "spread": 2.0, "seed": 1,
+        },
         {"kind": "scaled", "problem": {"kind": "quadratic", "clients": 2, "dimension": 1, "client_weights": [1, 2]}},
         {
             "kind": "quadratic", "clients": 3, "dimension": 2, "heterogeneity": 1.0, "condition": 4.0, "shared": False,
