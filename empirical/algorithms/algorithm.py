@@ -257,6 +257,10 @@ class Algorithm(ABC):
         """
         return drawn
 
+    def local_work(self, t: int, overall: int, cohort: Cohort, streams: Sequence[Streams]) -> Cohort:
+        """The pairs of round t with their local steps and step sizes, where they differ: as they are, by default."""
+        return cohort
+
     def record_cohort(self, state: Any, t: int, cohort: Cohort) -> Any:
         """The state that remembers who computes in round t, before any update is known: unchanged, by default."""
         return state
@@ -317,7 +321,7 @@ class ModelOnly(NamedTuple):
     model: torch.Tensor
 
 
-class Averaging(LocalSteps):
+class Averaging(Algorithm):
     """Algorithms whose server adds the weighted sum of what it hears, and remembers nothing but the model."""
 
     averages = True

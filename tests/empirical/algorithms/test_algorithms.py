@@ -326,7 +326,7 @@ def test_an_algorithm_comes_back_from_its_spec(algorithm):
         ([], r"algorithm = \[\] must be a table with a kind"),
         ({"kind": "fedavgg"}, "did you mean fedavg"),
         ({"kind": ["fedavg"]}, "unknown algorithm"),
-        ({"kind": "fedavg", "local_step_size": 0.1}, "algorithm 'fedavg' needs local_steps"),
+        ({"kind": "fedavg", "local_step_size": 0.1}, "give either local_steps or local_epochs"),
         ({"kind": "fedavg", "local_step_size": 0.1, "local_steps": 5, "n": 3}, "unknown key of .*'fedavg': 'n'"),
         ({"kind": "fedavg", "local_step_size": 0, "local_steps": 5}, "local_step_size = 0 "),
         ({"kind": "fedavg", "local_step_size": float("nan"), "local_steps": 5}, "local_step_size = nan"),
