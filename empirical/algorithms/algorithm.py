@@ -6,13 +6,13 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.inputs.checks import check_arguments, check_count
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
 from fedbounds.empirical.algorithms.messages.envelope import OVERHEAD
@@ -127,6 +127,10 @@ class Algorithm(ABC):
     own_weights: ClassVar[bool] = False
     corrects: ClassVar[bool] = False
     averages: ClassVar[bool] = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        check_arguments(cls.__name__, cls.__init__, args, kwargs)
+        return super().__new__(cls)
 
     @property
     @abstractmethod

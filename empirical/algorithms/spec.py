@@ -39,6 +39,6 @@ def algorithm_from_spec(spec: Mapping[str, Any]) -> Algorithm:
         Traceback (most recent call last):
             ...
         fedbounds.bounds.errors.FedboundsError: unknown key of algorithm 'fedavg': 'local_step_sise'; did you mean
-        local_step_size or local_steps?
+        local_step_size or local_steps or local_epochs?
     """
     return ALGORITHMS.build(spec)

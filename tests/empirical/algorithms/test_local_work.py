@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -63,10 +64,9 @@ def noisy() -> Problem:
 @cache
 def images(network: str = "linear") -> ImageClassification:
     digits = load_dataset("digits")
-    samples = len(digits.train_labels)
-    sizes = [100, 200, samples - 300]
-    partition = cut_partition(digits.train_labels, sizes, np.arange(samples))
-    return ImageClassification(digits, partition, network, batch=400, dtype=torch.float64)
+    small = replace(digits, train_images=digits.train_images[:60], train_labels=digits.train_labels[:60])
+    partition = cut_partition(small.train_labels, [10, 20, 30], np.arange(60))
+    return ImageClassification(small, partition, network, batch=8, dtype=torch.float64)
 
 
 def reference(algorithm, problem, process, seed, rounds=ROUNDS) -> np.ndarray:
@@ -122,7 +122,7 @@ def test_server_optimizers_of_local_sgd_run_on_the_engines_of_fedavg(kind: str, 
 
 def test_epochs_are_steps_through_the_samples_of_each_client() -> None:
     problem, process = images(), WithoutReplacement(3, 2)
-    assert problem.steps_per_epoch is not None and problem.steps_per_epoch.tolist() == [1, 1, 3]
+    assert problem.steps_per_epoch is not None and problem.steps_per_epoch.tolist() == [2, 3, 4]
     epochs = FedAvg(0.05, local_epochs=2, momentum=0.5)
     steps = FedAvg(0.05, tuple((2 * problem.steps_per_epoch).tolist()), momentum=0.5)
     ours = models(epochs, problem, process, rounds=2)
