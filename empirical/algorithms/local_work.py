@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,13 @@ class LocalWork:
     plain: ClassVar[bool] = False
     worded: ClassVar[bool] = False
     oracle: ClassVar[str] = "stochastic"
+
+
+class Departure(NamedTuple):
+    """In which way local steps are not those of local SGD."""
+
+    field: str  # the argument that makes the difference
+    meaning: str  # what the algorithm has
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,17 +75,17 @@ class ConfigurableSteps(Checked):
         return LocalWork(self.local_step_size, LocalOptimizer(momentum=self.momentum))
 
     @property
-    def departure(self) -> str | None:
+    def departure(self) -> Departure | None:
         """In which way its clients do not run local SGD of one step size and number of steps; None if they do.
 
         Epochs become local steps on a problem only: call `bind_problem` before.
         """
         if self.momentum:
-            return f"momentum = {self.momentum:g} in local steps"
+            return Departure("momentum", f"momentum = {self.momentum:g} in local steps")
         if self._schedule is not None:
-            return f"a local step size that changes from round to round ({self._schedule.kind})"
+            return Departure("step_size_schedule", f"step sizes that change over rounds ({self._schedule.kind})")
         if self._equal_steps is None:
-            return "local steps that differ between clients or rounds"
+            return Departure("local_steps", "local steps that differ between clients or rounds")
         return None
 
     @property

@@ -284,7 +284,7 @@ def moments(
     if isinstance(algorithm, ConfigurableSteps) and algorithm.departure is not None:
         raise FedboundsError(
             f"exact moments need local SGD of one step size and number of steps: {algorithm.kind} has "
-            f"{algorithm.departure}; simulate it instead"
+            f"{algorithm.departure.meaning}; simulate it instead"
         )
     coordinates = Coordinates.from_problem(quadratic)
     if noise == "common" and not quadratic.shared:
