@@ -143,6 +143,20 @@ def test_a_client_that_is_drawn_twice_makes_two_updates_of_its_own_length() -> N
     problem, algorithm = random_cosine_quadratic(6, 3, noise=0.3, seed=1), FedAvg(0.05, (*STEPS, 1))
     each = [models(algorithm, problem, process, (0, 1), engine) for engine in ("sequential", "masked batch")]
     assert np.abs(each[0] - each[1]).max() < 1e-12
+    constant = FedAvg(0.05, 3, step_size_schedule={"kind": "step", "every": 1, "factor": 1.0})
+    plain = models(FedAvg(0.05, 3), problem, process, (0, 1), "batched")
+    assert np.abs(models(constant, problem, process, (0, 1)) - plain).max() < 1e-12
+
+
+def test_epochs_over_equal_data_are_local_sgd() -> None:
+    problem, epochs = images(), FedAvg(0.05, local_epochs=2)
+    departure = epochs.bind_problem(problem).departure
+    assert departure is not None and departure.field == "local_steps"
+    equal = ImageClassification(
+        problem.dataset, cut_partition(problem.dataset.train_labels, [20] * 3, np.arange(60)), "linear"
+    )
+    bound = epochs.bind_problem(equal)
+    assert bound.departure is None and bound.local == FedAvg(0.05, 2 * int(equal.steps_per_epoch[0])).local
 
 
 # --- plain settings ------------------------------------------------------------------------------------------
