@@ -78,6 +78,8 @@ OWN_NUMBERS = {
     "fedau": {"cutoff": "cutoff"},
     "fedvarp": {},
     "mifa": {},
+    "fedavgm": {"server_momentum": "server_momentum"},
+    "fedadam": {name: name for name in ("server_step_size", "beta1", "beta2", "tau")},
 }
 
 

@@ -156,7 +156,7 @@ def test_epochs_over_equal_data_are_local_sgd() -> None:
         problem.dataset, cut_partition(problem.dataset.train_labels, [20] * 3, np.arange(60)), "linear"
     )
     bound = epochs.bind_problem(equal)
-    assert bound.departure is None and bound.local == FedAvg(0.05, 2 * int(equal.steps_per_epoch[0])).local
+    assert bound.departure is None and bound.local == FedAvg(0.05, 2 * int(equal.steps_per_epoch.max())).local
 
 
 # --- plain settings ------------------------------------------------------------------------------------------
