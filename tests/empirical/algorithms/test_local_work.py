@@ -152,11 +152,10 @@ def test_epochs_over_equal_data_are_local_sgd() -> None:
     problem, epochs = images(), FedAvg(0.05, local_epochs=2)
     departure = epochs.bind_problem(problem).departure
     assert departure is not None and departure.field == "local_steps"
-    equal = ImageClassification(
-        problem.dataset, cut_partition(problem.dataset.train_labels, [20] * 3, np.arange(60)), "linear"
-    )
+    partition = cut_partition(problem.dataset.train_labels, [20] * 3, np.arange(60))
+    equal = ImageClassification(problem.dataset, partition, "linear", batch=8)  # three steps in an epoch
     bound = epochs.bind_problem(equal)
-    assert bound.departure is None and bound.local == FedAvg(0.05, 2 * int(equal.steps_per_epoch.max())).local
+    assert bound.departure is None and bound.local == FedAvg(0.05, 6).local
 
 
 # --- plain settings ------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_no_result_gives_such_a_run_a_guarantee(each: str) -> None:
             except FedboundsError as refused:
                 assert algorithm.kind in str(refused) and "\n" not in str(refused), result.key
             else:
-                assert not comparison.guarantee and comparison.evaluation.reasons, result.key
+                assert not comparison.guarantee and comparison.evaluation.why_not, result.key
 
 
 @pytest.mark.parametrize("name", RUNS)
