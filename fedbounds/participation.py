@@ -12,6 +12,7 @@ from fedbounds.empirical.participation import Permutation as Permutation
 from fedbounds.empirical.participation import Process as Process
 from fedbounds.empirical.participation import Recorded as Recorded
 from fedbounds.empirical.participation import Round as Round
+from fedbounds.empirical.participation import SampleWeighted as SampleWeighted
 from fedbounds.empirical.participation import WithoutReplacement as WithoutReplacement
 from fedbounds.empirical.participation import WithReplacement as WithReplacement
 from fedbounds.empirical.participation import participation_rates as participation_rates

@@ -17,6 +17,7 @@ from fedbounds.empirical.problems import QuadraticMinimax as QuadraticMinimax
 from fedbounds.empirical.problems import RippledBlocks as RippledBlocks
 from fedbounds.empirical.problems import RobustImages as RobustImages
 from fedbounds.empirical.problems import ScaledMinimax as ScaledMinimax
+from fedbounds.empirical.problems import ScaledObjectives as ScaledObjectives
 from fedbounds.empirical.problems import VerticalLeastSquares as VerticalLeastSquares
 from fedbounds.empirical.problems import VerticalNetworks as VerticalNetworks
 from fedbounds.empirical.problems import problem_from_spec as problem_from_spec

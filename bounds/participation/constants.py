@@ -8,14 +8,16 @@ Assumption 3' and Section 4.
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count, check_matrix, check_vector
+from fedbounds.bounds.inputs.checks import check_count, check_matrix, check_vector, quote
 
 SUM_TOLERANCE = 1e-9
+SAMPLES = "samples"  # client weights in proportion to the clients' numbers of samples
 
 
 def check_weights(q: ArrayLike, *, unit_sum: bool = True, name: str = "weights q") -> np.ndarray:
@@ -44,12 +46,45 @@ def check_weights(q: ArrayLike, *, unit_sum: bool = True, name: str = "weights q
     return weights
 
 
-def centered_offsets(v: ArrayLike, clients: int | None = None) -> np.ndarray:
-    r"""The offsets $\mathbf v_n-\frac1N\sum_m\mathbf v_m$, shape (clients, dimension), unit f/x.
+def check_client_weights(value: object, clients: int, sizes: np.ndarray | None = None) -> np.ndarray | None:
+    """The weights $p_n$ of clients in the objective, divided by their sum, (clients,); None for the mean over clients.
+
+    Args:
+        value: None, one positive number for each client, or "samples" where the clients hold samples.
+        clients: N.
+        sizes: how many samples each client holds, (clients,).
+
+    Example:
+        >>> check_client_weights([1, 3], 2).tolist()
+        [0.25, 0.75]
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value != SAMPLES or sizes is None:
+            or_samples = "" if sizes is None else f', or "{SAMPLES}" for the numbers of samples'
+            raise FedboundsError(
+                f"client_weights = {quote(value)} must be a list of {clients} positive numbers{or_samples}"
+            )
+        value = sizes
+    weights = check_vector("client_weights", cast(ArrayLike, value), clients)
+    if (weights <= 0).any():
+        n = int(np.argmin(weights))
+        raise FedboundsError(
+            f"client_weights[{n}] = {weights[n]:g} must be positive: leave a client without weight out of the problem"
+        )
+    return weights / weights.sum()
+
+
+def centered_offsets(
+    v: ArrayLike, clients: int | None = None, *, client_weights: np.ndarray | None = None
+) -> np.ndarray:
+    r"""The offsets $\mathbf v_n-\sum_mp_m\mathbf v_m$, shape (clients, dimension), unit f/x.
 
     Args:
         v: offsets, or local gradients, (clients, dimension).
         clients: how many there must be, if that is known.
+        client_weights: $p_n$ of the objective, (clients,); 1/N each if not given.
 
     Example:
         >>> centered_offsets([[1.0], [4.0], [1.0]]).ravel().tolist()
@@ -58,7 +93,7 @@ def centered_offsets(v: ArrayLike, clients: int | None = None) -> np.ndarray:
     offsets = check_matrix("offsets v", v, "(clients, dimension)")
     if clients is not None and len(offsets) != clients:
         raise FedboundsError(f"offsets v are of {len(offsets)} clients, the weights of {clients}")
-    return offsets - offsets.mean(axis=0)
+    return offsets - (offsets.mean(axis=0) if client_weights is None else client_weights @ offsets)
 
 
 def window_means(q: ArrayLike, interval: int, *, aligned: bool = True) -> np.ndarray:

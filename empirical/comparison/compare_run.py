@@ -41,7 +41,7 @@ from fedbounds.empirical.comparison.run_setting import (
 )
 from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds, replace_measured
 from fedbounds.empirical.participation import Process
-from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.problems import Problem, ScaledObjectives
 from fedbounds.empirical.simulation.moments import MinimaxMoments, moments
 from fedbounds.empirical.simulation.trace import Trace
 
@@ -172,7 +172,7 @@ def _compare(
         whole=curve.whole,
         thinned=curve.thinned,
         evaluation=last,
-        notes=(*statement.notes, *setting.notes, *facts.notes, *remarks),
+        notes=(*statement.notes, *weight_notes(setting.problem), *setting.notes, *facts.notes, *remarks),
         seeds=setting.seeds,
         samples=curve.samples,
         given_check=checked,
@@ -198,9 +198,26 @@ def _coverage_doubts(form: Form, result: Result, paper: PaperRuns | None, settin
     if not any(a.participation for a in form.assumptions) and not setting.full_participation:
         reasons += (
             "not known to cover this run: the result says nothing of who takes part, and here not every client takes "
-            "part in every round with weight 1/N",
+            "part in every round with its weight in f",
+        )
+    if setting.problem.client_weights is not None and not (paper and paper.covers_client_weights(form)):
+        reasons += (
+            "not known to cover this run: the result is about f = (1/N) sum_n F_n, and here f = sum_n p_n F_n with "
+            "client_weights; it covers clients with the functions N p_n F_n (problem kind 'scaled')",
         )
     return reasons
+
+
+def weight_notes(problem: Problem) -> tuple[str, ...]:
+    """How a weighted objective is read."""
+    if isinstance(problem, ScaledObjectives):
+        return ("f = sum_n p_n F_n as the mean of the functions N p_n F_n, of which the clients take their steps",)
+    if problem.client_weights is not None:
+        return (
+            "f = sum_n p_n F_n with the given weights; clients take steps of their own F_n, and the server weighs the "
+            "updates: the mean over more clients, of which the others never participate",
+        )
+    return ()
 
 
 def _check_finite(result: Result, facts: RunFacts) -> None:

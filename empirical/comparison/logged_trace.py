@@ -31,6 +31,7 @@ def build_trace(
     arrays: dict[str, np.ndarray],
     seeds: np.ndarray,
     log: Mapping[str, Sequence[str]] | None = None,
+    client_weights: np.ndarray | None = None,
 ) -> Trace:
     """The trace of runs that share their participation, recorded in the rounds `at`; arrays (seeds, rounds, ...).
 
@@ -43,6 +44,7 @@ def build_trace(
         arrays: what was recorded.
         seeds: of the runs.
         log: the files that were read, and notes on how, for the specification.
+        client_weights: $p_n$ of f, (N,); 1/N each if not given.
     """
     S = len(seeds)
     if MODEL in arrays and NORM in arrays and np.ndim(arrays[MODEL]) == 3:
@@ -89,6 +91,7 @@ def build_trace(
         "record_every": int(np.diff(at).max(initial=1)),
         "streams": {},
         "algorithm": algorithm.spec(),
+        **({} if client_weights is None else {"client_weights": client_weights.tolist()}),
         **({} if log is None else {"log": {name: list(texts) for name, texts in log.items()}}),
     }
     return Trace(every | counts | taken_part | per_round | arrays, dims, spec, "logged", ("done",) * S)
@@ -138,8 +141,8 @@ def _check_repeats(models: np.ndarray, products: np.ndarray, at: np.ndarray) -> 
         )
 
 
-def products_and_norm(gradients: np.ndarray) -> dict[str, np.ndarray]:
-    """What is kept of the clients' gradients (..., N, d)."""
+def products_and_norm(gradients: np.ndarray, client_weights: np.ndarray | None) -> dict[str, np.ndarray]:
+    """What is kept of the clients' gradients (..., N, d), whose weights in f are these."""
     clients = gradients.shape[-2]
     records = int(np.prod(gradients.shape[:-2]))
     check_memory(f"the products of clients = {clients} gradients in {records} records", 24 * records * clients**2)
@@ -147,4 +150,11 @@ def products_and_norm(gradients: np.ndarray) -> dict[str, np.ndarray]:
         products = gradients @ np.swapaxes(gradients, -1, -2)
     if not np.isfinite(products).all():
         raise FedboundsError(f"the gradients are too large to be multiplied: up to {np.abs(gradients).max():g}")
-    return {PRODUCTS: products, NORM: products.mean(axis=(-1, -2))}
+    return {PRODUCTS: products, NORM: norm_from_products(products, client_weights)}
+
+
+def norm_from_products(products: np.ndarray, client_weights: np.ndarray | None) -> np.ndarray:
+    r"""$\|\sum_np_n\nabla F_n\|^2$ from the products (..., N, N)."""
+    if client_weights is None:
+        return products.mean(axis=(-1, -2))
+    return np.maximum((products @ client_weights) @ client_weights, 0.0)

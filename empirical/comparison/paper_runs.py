@@ -176,6 +176,10 @@ class PaperRuns(ABC):
             raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {of}")
         return setting.values, setting.samples
 
+    def covers_client_weights(self, form: Form) -> bool:
+        """Whether a form holds for $f=\\sum_np_nF_n$ with any weights, where clients take steps of their own $F_n$."""
+        return False
+
     def check_no_interval(self, interval: int | None) -> None:
         """Refuse an interval where the paper has none."""
         if interval not in (None, 1):

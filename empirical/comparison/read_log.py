@@ -12,6 +12,7 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count, check_memory, check_number, quote
 from fedbounds.bounds.inputs.user_files import protect
+from fedbounds.bounds.participation.constants import check_client_weights
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.log_formats.leaf import is_leaf_record, read_participation
 from fedbounds.empirical.comparison.log_formats.log import LARGEST, Columns
@@ -24,9 +25,10 @@ from fedbounds.empirical.comparison.logged_trace import (
     SINGLE,
     build_trace,
     check_algorithm,
+    norm_from_products,
     products_and_norm,
 )
-from fedbounds.empirical.participation import Full, Process, Recorded
+from fedbounds.empirical.participation import Full, Process, Recorded, SampleWeighted
 from fedbounds.empirical.simulation.trace import Trace, read_arrays
 
 RESERVED = ("participants", "empty_rounds", "unnormalized_rounds", "diverged_at")  # counts of a trace
@@ -45,6 +47,7 @@ def read_log(
     columns: Columns | None = None,
     first_round: int = 0,
     f_min: float | None = None,
+    client_weights: Any = None,
 ) -> Trace:
     r"""The trace of a log of a training loop: a file in one of many formats, or a mapping of arrays.
 
@@ -70,6 +73,8 @@ def read_log(
         first_round: the round of the log that becomes round 0; earlier ones are left out. The model of this round is
             then $x_0$ of the theorem, and the first row of the participation is that of the round after it.
         f_min: $f^*$, the least value of f; the trace then has `objective_gap`, which is `train_loss` - $f^*$.
+        client_weights: $p_n$ of $f=\sum_np_nF_n$, a positive number for each client, such as its number of samples;
+            only their ratios matter. With them `"full"` means the weights $p_n$ in every round.
 
     Raises:
         FedboundsError: a missing column; a number that is not finite; rounds that do not match the participation;
@@ -98,16 +103,17 @@ def read_log(
         raise FedboundsError(f"{where} has no round from first_round = {first_round} on")
     last = int(min(rounds.max(), 2**53))
     who = participation if rows is None else Recorded(rows)
-    taken_part = _participation(who, clients, normalize, last, first_round, names)
+    taken_part = _participation(who, clients, normalize, last, first_round, names, client_weights)
     N, T = (taken_part.clients, max(last, 1)) if isinstance(taken_part, Process) else taken_part.shape[::-1]
+    p = check_client_weights(client_weights, N)
     _check_shapes({name: value.shape for name, value in known.items()} | {"round": rounds.shape}, where, N)
     if NORM in known and (known[NORM] < 0).any():
         raise FedboundsError(f"{where}: {NORM} is negative in line {int(np.argwhere(known[NORM] < 0)[0][0])}")
     logged = known.get(NORM)
     if "gradients" in known:
-        known |= products_and_norm(known.pop("gradients"))
+        known |= products_and_norm(known.pop("gradients"), p)
     elif PRODUCTS in known:
-        known[NORM] = known[PRODUCTS].mean(axis=(-1, -2))
+        known[NORM] = norm_from_products(known[PRODUCTS], p)
     if logged is not None and PRODUCTS in known:
         _check_norms(logged, known[NORM], known[PRODUCTS], where)
     if f_min is not None:
@@ -123,7 +129,7 @@ def read_log(
     for path in files:
         protect(path)
     about = {"files": files, "notes": notes} if files else None
-    return build_trace(made, taken_part, at, arrays, numbers.astype(np.int64), about)
+    return build_trace(made, taken_part, at, arrays, numbers.astype(np.int64), about, p)
 
 
 def _read(
@@ -146,6 +152,7 @@ def _participation(
     rounds: int,
     first_round: int,
     names: Sequence[str] | None,
+    client_weights: Any,
 ) -> np.ndarray | Process:
     """The weights (T, N) of a log whose last recorded round is `rounds`; those of a record may end later."""
     count = None if clients is None else check_count("clients", clients)
@@ -154,7 +161,8 @@ def _participation(
             raise FedboundsError(
                 "participation='full' does not hold the number of clients: give clients=N, e.g. clients=10"
             )
-        participation = Full(count or len(names or ()))
+        everyone = Full(count or len(names or ()))
+        participation = everyone if client_weights is None else SampleWeighted(everyone, client_weights)
     if isinstance(participation, Process) and not isinstance(participation, Recorded):
         return _declared(participation, count, max(rounds, 1))
     if _is_path(participation):
@@ -266,7 +274,7 @@ def _check_norms(logged: np.ndarray, own: np.ndarray, products: np.ndarray, wher
         t = other[0]
         raise FedboundsError(
             f"{where}: in line {t} {NORM} = {logged[t]:g}, and the clients' gradients there give {own[t]:g}: "
-            "f is the mean of all F_n, each with weight 1/N"
+            "f is the mean of all F_n, each with weight 1/N unless client_weights= gives others"
         )
 
 

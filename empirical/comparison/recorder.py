@@ -14,6 +14,7 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_memory, quote
+from fedbounds.bounds.participation.constants import check_client_weights
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.logged_trace import (
     LOSS,
@@ -31,10 +32,10 @@ Vector = Any  # a module, a tensor, an array, or a mapping or sequence of them
 class Recorder:
     r"""Records a training loop: one call of `round` in each round, before the model changes.
 
-    $f=\frac1N\sum_nF_n$ with $F_n$ the loss of client n on all its data: every client has the same weight. From the
-    clients' gradients $g_n=\nabla F_n(x_t)$ the trace keeps `gradient_norm_squared`, $\lVert\frac1N\sum_ng_n\rVert^2$,
-    and `gradient_products`, $g_n^\top g_m$ (seed, round, client, client), which determine every divergence between
-    clients at $x_t$.
+    $f=\sum_np_nF_n$ with $F_n$ the loss of client n on all its data, and $p_n=\frac1N$ unless given. From the clients'
+    gradients $g_n=\nabla F_n(x_t)$ the trace keeps `gradient_norm_squared`, $\lVert\sum_np_ng_n\rVert^2$, and
+    `gradient_products`, $g_n^\top g_m$ (seed, round, client, client), which determine every divergence between clients
+    at $x_t$.
 
     Args:
         algorithm: the algorithm of the loop, or its dictionary.
@@ -42,6 +43,7 @@ class Recorder:
         data: each client's data, for the recorder to compute the gradients; anything that `loss` takes.
         loss: `loss(model, data[n])`, the mean loss of the module on all the data of client n.
         keep_models: whether the trace keeps the models.
+        client_weights: $p_n$, a positive number for each client, such as its number of samples; their ratios matter.
 
     Raises:
         FedboundsError: data without a loss or a loss without data, not one part for each client, a client without
@@ -72,9 +74,11 @@ class Recorder:
         data: Sequence[Any] | None = None,
         loss: Callable[[Any, Any], torch.Tensor] | None = None,
         keep_models: bool = False,
+        client_weights: Any = None,
     ) -> None:
         self.algorithm = check_algorithm(algorithm)
         self.clients = check_count("clients", clients)
+        self.client_weights = check_client_weights(client_weights, self.clients)
         if (data is None) != (loss is None):
             raise FedboundsError("data= and loss= go together: each client's data, and its mean loss on them")
         if data is not None:
@@ -144,7 +148,14 @@ class Recorder:
             raise FedboundsError("round 0 recorded no model and no metric: a trace begins at the model x_0")
         at = sorted(records)
         arrays = {name: np.stack([records[t][name] for t in at])[None] for name in records[0]}
-        return build_trace(self.algorithm, np.array(self._weights), np.array(at), arrays, np.zeros(1, dtype=np.int64))
+        return build_trace(
+            self.algorithm,
+            np.array(self._weights),
+            np.array(at),
+            arrays,
+            np.zeros(1, dtype=np.int64),
+            client_weights=self.client_weights,
+        )
 
     def _record(
         self, t: int, model: Vector, gradients: Any, norm: float | None, metrics: Mapping[str, float]
@@ -164,7 +175,7 @@ class Recorder:
             sizes = {len(row) for row in rows} | ({len(flat)} if flat is not None else set())
             if len(sizes) > 1:
                 raise FedboundsError(f"round {t}: gradients and model have {sorted(sizes)} coordinates; give as many")
-            record |= products_and_norm(np.stack(rows))
+            record |= products_and_norm(np.stack(rows), self.client_weights)
         elif norm is not None:
             record[NORM] = _number(NORM, norm, t, low=0)
         return record
@@ -187,7 +198,7 @@ class Recorder:
                 )
         finally:
             model.train(training)
-        return gradients, np.asarray(np.mean(losses))
+        return gradients, np.asarray(np.average(losses, weights=self.client_weights))
 
     def _check_names(self, t: int, record: Mapping[str, np.ndarray]) -> None:
         first = self._records.get(0, record)

@@ -174,10 +174,12 @@ class RunSetting:
 
     @property
     def full_participation(self) -> bool:
-        """Whether every client takes part in every round, with weight 1/N."""
+        """Whether every client takes part in every round, with its weight in f."""
+        own = self.problem.client_weights
         if self.q is None:
-            return isinstance(self.process, Full)
-        return bool(np.allclose(self.q[: self.total], 1 / self.q.shape[1], rtol=1e-12, atol=0))
+            return isinstance(self.process, Full) and own is None
+        wanted = 1 / self.q.shape[1] if own is None else own
+        return bool(np.allclose(self.q[: self.total], wanted, rtol=1e-12, atol=0))
 
     def given_participation(self) -> RunSetting:
         """The run with the weights of its rounds, where they are certain."""
@@ -337,7 +339,7 @@ def _of_log(run: Trace, problem: Problem | None, participation: Process | np.nda
         notes.insert(0, f"measured in {len(recorded)} of {T} rounds only: {BETWEEN}")
     return RunSetting(
         algorithm=algorithm,
-        problem=Logged(process.clients, int(run.spec["dimension"])),
+        problem=Logged(process.clients, int(run.spec["dimension"]), run.spec.get("client_weights")),
         process=process,
         q=q if isinstance(process, Recorded) else None,
         label="logged" if len(norms) == 1 else f"mean of {len(norms)} logged runs",

@@ -6,6 +6,7 @@ from fedbounds.empirical.participation.groups import Cyclic, GroupMarkov, Period
 from fedbounds.empirical.participation.process import Process, Round
 from fedbounds.empirical.participation.rates import class_frequencies, dirichlet_frequencies, participation_rates
 from fedbounds.empirical.participation.recorded import Recorded
+from fedbounds.empirical.participation.sample_weighted import SampleWeighted
 from fedbounds.empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
 from fedbounds.empirical.participation.spec import process_from_spec
 
@@ -24,6 +25,7 @@ __all__ = [
     "CyclicClients",
     "CyclicFromInactive",
     "Recorded",
+    "SampleWeighted",
     "process_from_spec",
     "class_frequencies",
     "dirichlet_frequencies",

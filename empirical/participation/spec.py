@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.empirical.participation.bernoulli import Bernoulli
 from fedbounds.empirical.participation.clients import CyclicClients, CyclicFromInactive, Markovian
 from fedbounds.empirical.participation.groups import Cyclic, GroupMarkov, PeriodicGroups
 from fedbounds.empirical.participation.process import Process
 from fedbounds.empirical.participation.rates import rates_from_spec
 from fedbounds.empirical.participation.recorded import Recorded
+from fedbounds.empirical.participation.sample_weighted import SampleWeighted
 from fedbounds.empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
 from fedbounds.empirical.runtime.kinds import Registry
+
+OF_PROBLEM = "problem"  # the weights of clients in the objective of a sweep's problem
 
 
 def recorded(*, weights: Any = None, file: Any = None, normalize: bool = False) -> Recorded:
@@ -34,6 +37,23 @@ def recorded(*, weights: Any = None, file: Any = None, normalize: bool = False) 
     return Recorded(weights, normalize)
 
 
+def sample_weighted(
+    *, process: Mapping[str, Any], client_weights: str | Sequence[float] = OF_PROBLEM
+) -> SampleWeighted:
+    """The participants of another process, averaged with weights of their own, such as their numbers of samples.
+
+    Args:
+        process: the table of the process, with its kind.
+        client_weights: a positive number for each client; "problem" for the weights in the problem's objective.
+    """
+    if isinstance(client_weights, str):
+        raise FedboundsError(
+            f"client_weights = {quote(client_weights)} must be a list of positive numbers, one for each client; in a "
+            f'sweep "{OF_PROBLEM}" stands for those of [problem]'
+        )
+    return SampleWeighted(process_from_spec(process), client_weights)
+
+
 _PROCESSES = (
     Full,
     WithReplacement,
@@ -48,7 +68,8 @@ _PROCESSES = (
     CyclicFromInactive,
 )
 PARTICIPATION: Registry[Process] = Registry(
-    "participation", {process.kind: process for process in _PROCESSES} | {Recorded.kind: recorded}
+    "participation",
+    {process.kind: process for process in _PROCESSES} | {Recorded.kind: recorded, SampleWeighted.kind: sample_weighted},
 )
 
 

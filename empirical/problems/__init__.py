@@ -16,6 +16,7 @@ from fedbounds.empirical.problems.nonconvex import CosineQuadratic, random_cosin
 from fedbounds.empirical.problems.problem import Problem, Synthetic
 from fedbounds.empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
 from fedbounds.empirical.problems.rippled_blocks import RippledBlocks, random_rippled_blocks
+from fedbounds.empirical.problems.scaled import ScaledObjectives
 from fedbounds.empirical.problems.sloped import Sloped
 from fedbounds.empirical.problems.spec import problem_from_spec
 from fedbounds.empirical.problems.vertical import Vertical
@@ -46,6 +47,7 @@ __all__ = [
     "RobustImages",
     "RippledBlocks",
     "ScaledMinimax",
+    "ScaledObjectives",
     "Sloped",
     "Synthetic",
     "SyntheticMinimax",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_flag
+from fedbounds.bounds.participation.constants import check_client_weights
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.data.datasets import Dataset
 from fedbounds.empirical.data.partition import Partition, class_counts
@@ -33,16 +35,16 @@ def f1_score(hits: np.ndarray, labels: np.ndarray) -> float:
 class ImageClassification(ImageProblem):
     r"""Cross entropy of a network on images, $F_n$ the mean over the samples of client n.
 
-    $$f(x) = \frac1N\sum_{n=1}^N F_n(x),\qquad F_n(x) = \frac1{m_n}\sum_{j=1}^{m_n} \ell(x; \xi_{n,j}),$$
+    $$f(x) = \sum_{n=1}^N p_nF_n(x),\qquad F_n(x) = \frac1{m_n}\sum_{j=1}^{m_n} \ell(x; \xi_{n,j}),$$
 
-    with equal weights of the clients, whatever their numbers of samples $m_n$ (Wang & Ji 2022, eq. (1)). The images are
-    standardised per channel. A stochastic gradient averages over `batch` samples of the client, drawn without
-    replacement; a client with at most `batch` samples takes all of them.
+    with equal weights $p_n=\frac1N$, whatever the numbers of samples $m_n$ (Wang & Ji 2022, eq. (1)), unless
+    `client_weights` gives others. The images are standardised per channel. A stochastic gradient averages over `batch`
+    samples of the client, drawn without replacement; a client with at most `batch` samples takes all of them.
 
     Dropout, augmentation and the batch statistics of batch normalization change the stochastic gradients only, which
     are then unbiased for another function; `objective`, `gradient` and the metrics do not use them.
 
-    Metrics: `train_loss`, f; `train_accuracy`, the mean over clients; `test_loss`, `test_accuracy`, over the test
+    Metrics: `train_loss`, f; `train_accuracy`, weighted as f; `test_loss`, `test_accuracy`, over the test
     samples; for two classes `test_f1`, of class 1; on demand `gradient_norm_squared`, $\|\nabla f\|^2$.
 
     Args:
@@ -52,6 +54,7 @@ class ImageClassification(ImageProblem):
         batch: samples of a stochastic gradient.
         augmentation: operations on the samples of stochastic gradients, in this order; see `Augmentation`.
         gradient_norm: whether `metrics` reports the squared gradient norm, which costs one pass over the data.
+        client_weights: $p_n$ of f, "samples" for $m_n/\sum_im_i$, or one positive number for each client.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
 
@@ -80,13 +83,16 @@ class ImageClassification(ImageProblem):
         *,
         augmentation: Sequence[str] = (),
         gradient_norm: bool = False,
+        client_weights: Any = None,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__(dataset, partition, network, batch, augmentation, dtype, device)
         self.gradient_norm = check_flag("gradient_norm", gradient_norm)
         self.dimension, self.fuses_steps = self.network.size, self.network.dense
-        self._shares = 1.0 / (self.clients * partition.sizes[partition.assignment])
+        own, sizes = partition.assignment, partition.sizes
+        self.client_weights = p = check_client_weights(client_weights, self.clients, sizes)
+        self._shares = 1.0 / (self.clients * sizes[own]) if p is None else p[own] / sizes[own]
         self._weights = torch.from_numpy(self._shares).to(self.device, dtype)
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
@@ -135,7 +141,7 @@ class ImageClassification(ImageProblem):
         names = torch.arange(self.clients, device=self.device)[None]
         each = [self.gradient(row.expand(1, self.clients, -1), names)[0].double() for row in x]
         return self._quality_metrics(x) | {
-            "gradient_norm_squared": torch.stack([own.mean(0).square().sum() for own in each]),
+            "gradient_norm_squared": torch.stack([self.client_mean(own).square().sum() for own in each]),
             "gradient_products": torch.stack([own @ own.T for own in each]),
         }
 
@@ -229,4 +235,4 @@ class ImageClassification(ImageProblem):
         if self.network.name != "linear":
             raise FedboundsError(f"network {self.network.name!r} is no logistic regression: nothing holds for every x")
         own = [self._images[torch.from_numpy(samples)] for samples in self.partition.samples]
-        return SoftmaxRegression([samples.flatten(1).double().cpu() for samples in own])
+        return SoftmaxRegression([samples.flatten(1).double().cpu() for samples in own], self.client_weights)

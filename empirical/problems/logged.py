@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -20,8 +21,9 @@ class Logged(Problem):
 
     dtype, device = torch.float64, torch.device("cpu")
 
-    def __init__(self, clients: int, dimension: int = 0) -> None:
+    def __init__(self, clients: int, dimension: int = 0, client_weights: Sequence[float] | None = None) -> None:
         self.clients, self.dimension = clients, dimension
+        self.client_weights = None if client_weights is None else np.array(client_weights)
 
     def draw(self, rng: np.random.Generator, client: int) -> np.ndarray:
         """An empty array, not None: the gradients of a log may have been noisy."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.participation.constants import check_client_weights
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.problem import LowerBound, Problem
 from fedbounds.empirical.problems.softmax import without_replacement
@@ -21,7 +23,7 @@ Loss = Callable[[Tensor, Tensor, Tensor], Tensor]  # (d,), (B, ...), (B, ...) ->
 
 
 class ModelOnData(Problem):
-    r"""$f=\frac1N\sum_nF_n$ with $F_n(x)=\frac1{m_n}\sum_j\ell(x;\xi_{n,j})$, for a loss and data of one's own.
+    r"""$f=\sum_np_nF_n$ with $F_n(x)=\frac1{m_n}\sum_j\ell(x;\xi_{n,j})$, for a loss and data of one's own.
 
     A stochastic gradient averages over `batch` samples of the client, drawn without replacement and afresh each time.
     With it goes what any problem has: simulation, `confront`, and the constants measured along a run.
@@ -34,6 +36,7 @@ class ModelOnData(Problem):
         start: $x_0$, `(d,)`.
         batch: samples of a stochastic gradient.
         lowest: a number that no loss falls below, if there is one: then the initial gap is at most $f(x_0)$ less it.
+        client_weights: $p_n$, one positive number for each client, or "samples" for $m_n/\sum_im_i$.
 
     Raises:
         FedboundsError: no client, a client without data, inputs and targets of different numbers, a loss that is not
@@ -53,6 +56,7 @@ class ModelOnData(Problem):
         start: Tensor,
         batch: int = 16,
         lowest: float | None = None,
+        client_weights: Any = None,
     ) -> None:
         sizes = [(len(inputs), len(targets)) for inputs, targets in data]
         if not sizes:
@@ -69,6 +73,7 @@ class ModelOnData(Problem):
         self.sizes = np.array([inputs for inputs, _ in sizes])
         self.batch = min(check_count("batch", batch), int(self.sizes.max()))  # no client holds more
         self.steps_per_epoch = -(-self.sizes // self.batch)
+        self.client_weights = check_client_weights(client_weights, self.clients, self.sizes)
         self.lower_bound = (
             None if lowest is None else LowerBound("train_loss", float(lowest), f"no loss is below {lowest:g}")
         )
@@ -92,13 +97,14 @@ class ModelOnData(Problem):
         data: Sequence[tuple[Tensor, Tensor]],
         batch: int = 16,
         lowest: float | None = None,
+        client_weights: Any = None,
     ) -> ModelOnData:
         """A torch module, from the parameters that it has, in evaluation mode: no dropout, fixed running statistics.
 
         Args:
             module: inputs -> outputs.
             criterion: outputs and targets to the loss of every sample, `(B,)`.
-            data, batch, lowest: as for the class.
+            data, batch, lowest, client_weights: as for the class.
 
         Example:
             >>> module = torch.nn.Linear(2, 3)
@@ -117,7 +123,7 @@ class ModelOnData(Problem):
             return criterion(torch.func.functional_call(module, named | fixed, (inputs,)), targets)
 
         start = torch.nn.utils.parameters_to_vector(module.parameters())
-        return ModelOnData(loss, data, start, batch, lowest)
+        return ModelOnData(loss, data, start, batch, lowest, client_weights)
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         return self.start.clone()
@@ -153,12 +159,12 @@ class ModelOnData(Problem):
     @torch.no_grad()
     def objective(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
-        values = [torch.stack([self.local_loss(row, n) for n in range(self.clients)]).mean() for row in rows]
+        values = [self.client_mean(torch.stack([self.local_loss(row, n) for n in range(self.clients)])) for row in rows]
         return torch.stack(values).view(x.shape[:-1])
 
     def objective_gradient(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
-        slopes = [torch.stack([self._slope(row, *own) for own in self.data]).mean(0) for row in rows]
+        slopes = [self.client_mean(torch.stack([self._slope(row, *own) for own in self.data])) for row in rows]
         return torch.stack(slopes).view(x.shape)
 
     def local_loss(self, x: Tensor, client: int) -> Tensor:

@@ -32,7 +32,7 @@ class SiloSizes(NamedTuple):
 
 
 class Problem(ABC):
-    r"""A federated problem, $\min_x f(x) = \frac1N \sum_{n=1}^N F_n(x)$ (Wang & Ji 2022, eq. (1)).
+    r"""A federated problem, $\min_x f(x) = \sum_{n=1}^N p_n F_n(x)$, with $p_n=\frac1N$ in the papers' objective.
 
     Parameters are one flat vector. `x`, `(seeds, cohort, d)`, is the local iterate of every participating client of
     every run; `clients`, `(seeds, cohort)`, are their indices. Problems are immutable: `draw` draws randomness from a
@@ -41,6 +41,7 @@ class Problem(ABC):
     Attributes:
         clients: number of clients, $N$.
         dimension: number of parameters, $d$.
+        client_weights: $p_n$, `(clients,)`, which sum to one; None for $\frac1N$ each.
         dtype: of every tensor that comes out; float64 for synthetic problems, float32 for networks.
         device: where the tensors live.
         faster_together: whether runs of several settings are faster together on a processor.
@@ -66,6 +67,7 @@ class Problem(ABC):
     fuses_steps: bool = False
     silos: int = 0
     clients: int
+    client_weights: np.ndarray | None = None
     dimension: int
     dtype: torch.dtype
     device: torch.device
@@ -80,6 +82,12 @@ class Problem(ABC):
     @property
     def silo_sizes(self) -> SiloSizes | None:
         return None
+
+    def client_mean(self, values: Tensor) -> Tensor:
+        r"""$\sum_np_nv_n$: (clients, ...) -> (...)."""
+        if self.client_weights is None:
+            return values.mean(0)
+        return torch.tensordot(torch.from_numpy(self.client_weights).to(values), values, 1)
 
     @abstractmethod
     def initial_point(self, rng: np.random.Generator) -> Tensor:

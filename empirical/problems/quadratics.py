@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
+from fedbounds.bounds.participation.constants import check_client_weights
 from fedbounds.bounds.theory.symbols import Constant, Domain, NoConstant
 from fedbounds.empirical.problems.argument_checks import array, real, start_point
 from fedbounds.empirical.problems.problem import Synthetic
@@ -34,6 +35,8 @@ class Quadratic(Synthetic):
         centers: $c_n$ as `(clients, d)`, in units of x.
         noise: $s \ge 0$, per coordinate, in units of f/x; $\sigma^2 = d s^2$.
         x0: the starting point `(d,)`; zero if not given.
+        client_weights: $p_n > 0$ of $f=\sum_np_nF_n$, which are divided by their sum, such as numbers of samples;
+            $\frac1N$ each if not given.
         device: where the tensors live.
 
     Attributes:
@@ -57,7 +60,14 @@ class Quadratic(Synthetic):
     faster_together = True
 
     def __init__(
-        self, hessians: Any, centers: Any, noise: float = 0.0, x0: Any = None, *, device: torch.device | str = "cpu"
+        self,
+        hessians: Any,
+        centers: Any,
+        noise: float = 0.0,
+        x0: Any = None,
+        *,
+        client_weights: Any = None,
+        device: torch.device | str = "cpu",
     ) -> None:
         c = array("centers", centers, (None, None))
         self.clients, self.dimension = int(c.shape[0]), int(c.shape[1])
@@ -66,6 +76,7 @@ class Quadratic(Synthetic):
         compact, self.shared, self.diagonal = _recognize(array("hessians", hessians), self.clients, self.dimension)
         self.hessians, self.centers = compact.to(self.device), c.to(self.device)
         self.x0 = start_point(x0, self.dimension, self.device)
+        self.client_weights = check_client_weights(client_weights, self.clients)
 
     def hessian(self, client: int) -> Tensor:
         """The Hessian of one client as a dense matrix `(d, d)`."""
@@ -84,13 +95,13 @@ class Quadratic(Synthetic):
 
     @cached_property
     def mean_hessian(self) -> Tensor:
-        r"""$\bar A = \frac1N \sum_n A_n$, the Hessian of $f$: `(d,)` if diagonal, else `(d, d)`."""
-        return self.hessians if self.shared else self.hessians.mean(0)
+        r"""$\bar A = \sum_n p_n A_n$, the Hessian of $f$: `(d,)` if diagonal, else `(d, d)`."""
+        return self.hessians if self.shared else self.client_mean(self.hessians)
 
     @cached_property
     def _linear(self) -> Tensor:
-        r"""$\frac1N\sum_n A_n c_n$, so that $\nabla f(x) = \bar A x$ minus this."""
-        return self._at_centers.mean(0)
+        r"""$\sum_n p_n A_n c_n$, so that $\nabla f(x) = \bar A x$ minus this."""
+        return self.client_mean(self._at_centers)
 
     @cached_property
     def _at_centers(self) -> Tensor:
@@ -131,11 +142,11 @@ class Quadratic(Synthetic):
         return _times(x, self.mean_hessian) - self._linear
 
     def objective(self, x: Tensor) -> Tensor:
-        constant = (self._at_centers * self.centers).sum(-1).mean() / 2
+        constant = self.client_mean((self._at_centers * self.centers).sum(-1)) / 2
         return ((_times(x, self.mean_hessian) / 2 - self._linear) * x).sum(-1) + constant
 
     def minimizer(self) -> Tensor:
-        r"""$x^* = \bar A^{-1} \frac1N \sum_n A_n c_n$ as `(d,)`: the minimizer of f (one of them, if there are many).
+        r"""$x^* = \bar A^{-1} \sum_n p_n A_n c_n$ as `(d,)`: the minimizer of f (one of them, if there are many).
 
         Raises:
             FedboundsError: f is unbounded below.
@@ -147,7 +158,7 @@ class Quadratic(Synthetic):
     @cached_property
     def _minimizer(self) -> Tensor | None:
         if self.shared and float(self._spectrum[0]) >= 0:
-            return self.centers.mean(0)
+            return self.client_mean(self.centers)
         dense = torch.diag(self.mean_hessian) if self.diagonal else self.mean_hessian
         return solve_stationarity(dense, self._linear)
 
@@ -163,7 +174,7 @@ class Quadratic(Synthetic):
     def offsets(self) -> np.ndarray:
         if not self.shared:
             raise FedboundsError(f"there are no fixed offsets: {_DIFFERENT}")
-        return _times(self.centers.mean(0) - self.centers, self.hessians).cpu().numpy()
+        return _times(self.client_mean(self.centers) - self.centers, self.hessians).cpu().numpy()
 
     @cached_property
     def _spectrum(self) -> Tensor:
@@ -232,6 +243,7 @@ def random_quadratic(
     diagonal: bool = False,
     noise: float = 0.0,
     initial_gap: float = 1.0,
+    client_weights: Any = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
 ) -> Quadratic:
@@ -250,6 +262,7 @@ def random_quadratic(
         diagonal: Hessians are diagonal.
         noise: s, standard deviation of the gradient noise per coordinate.
         initial_gap: $f(x_0) - f^*$.
+        client_weights: $p_n$, as for `Quadratic`.
         seed: of the instance; the same seed is the same problem.
         device: where the tensors live.
 
@@ -282,7 +295,7 @@ def random_quadratic(
     centers = rng.standard_normal((clients, dimension))
     direction = rng.standard_normal(dimension)
 
-    unscaled = Quadratic(hessians, centers)
+    unscaled = Quadratic(hessians, centers, client_weights=client_weights)
     at_minimizer = unscaled.minimizer().expand(1, clients, dimension)
     gradients = unscaled.gradient(at_minimizer, torch.arange(clients)[None])
     divergence = float(torch.linalg.vector_norm(gradients, dim=-1).max())
@@ -291,7 +304,7 @@ def random_quadratic(
     curvature = float(unscaled.objective_gap(unscaled.minimizer() + torch.from_numpy(direction)))
     with np.errstate(over="ignore"):  # what is infinite is refused
         centers, x0 = scale * centers, minimizer.numpy() + direction * (gap / curvature) ** 0.5
-    return Quadratic(hessians, centers, noise, x0, device=device)
+    return Quadratic(hessians, centers, noise, x0, client_weights=client_weights, device=device)
 
 
 def check_quadratic_memory(clients: int, dimension: int, shared: bool, diagonal: bool) -> None:

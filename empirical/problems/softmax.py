@@ -32,6 +32,13 @@ class SoftmaxRegression:
     """
 
     samples: Sequence[Tensor]  # $\tilde\xi$ without the last entry, `(m_n, D - 1)` of every client, float64
+    client_weights: np.ndarray | None = None  # $p_n$ of f, `(clients,)`; 1/N each if not given
+
+    def _mean(self, values: np.ndarray) -> np.ndarray:
+        r"""$\sum_np_nv_n$, (clients, ...) -> (...)."""
+        if self.client_weights is None:
+            return values.mean(axis=0)
+        return np.tensordot(self.client_weights, values, 1)
 
     @cached_property
     def _moments(self) -> np.ndarray:
@@ -61,8 +68,8 @@ class SoftmaxRegression:
     @property
     def gradient(self) -> float:
         r"""A bound of $\|\nabla f\|$: the mean of the $b_n$, or that of all samples with their weights in f."""
-        together = float(np.linalg.eigvalsh(self._moments.mean(axis=0))[-1])
-        return min(float(self.gradients.mean()), (2 * together) ** 0.5)
+        together = float(np.linalg.eigvalsh(self._mean(self._moments))[-1])
+        return min(float(self._mean(self.gradients)), (2 * together) ** 0.5)
 
     @property
     def sample_gradient(self) -> float:
@@ -71,9 +78,10 @@ class SoftmaxRegression:
 
     @property
     def divergence(self) -> float:
-        r"""A bound of $\|\nabla F_n-\nabla f\|\le(1-\frac1N)b_n+\frac1N\sum_{m\ne n}b_m$ over all clients."""
+        r"""A bound of $\|\nabla F_n-\nabla f\|\le(1-p_n)b_n+\sum_{m\ne n}p_mb_m$ over all clients."""
         b = self.gradients
-        return float(((1 - 2 / len(b)) * b + b.mean()).max())
+        p = 1 / len(b) if self.client_weights is None else self.client_weights
+        return float(((1 - 2 * p) * b + self._mean(b)).max())
 
     def noise(self, batch: int) -> np.ndarray:
         """A bound of the root of the variance of a minibatch gradient, of every client, (clients,)."""

@@ -36,6 +36,7 @@ from fedbounds.empirical.problems.nonconvex import CosineQuadratic, random_cosin
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.quadratics import Quadratic, check_quadratic_memory, random_quadratic, toy_example
 from fedbounds.empirical.problems.rippled_blocks import RippledBlocks, random_rippled_blocks
+from fedbounds.empirical.problems.scaled import ScaledObjectives
 from fedbounds.empirical.problems.sloped import check_slopes_memory
 from fedbounds.empirical.problems.vertical import check_counts
 from fedbounds.empirical.problems.vertical_least_squares import VerticalLeastSquares, random_vertical_least_squares
@@ -163,12 +164,19 @@ def image_classification(
     batch: int = 16,
     augmentation: Sequence[str] = (),
     gradient_norm: bool = False,
+    client_weights: str | Sequence[float] | None = None,
     device: str = "cpu",
 ) -> ImageClassification:
     """`ImageClassification` of a data set by name, split over clients by a rule by name."""
     split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
     return ImageClassification(
-        *split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm, device=device
+        *split,
+        network,
+        batch,
+        augmentation=augmentation,
+        gradient_norm=gradient_norm,
+        client_weights=client_weights,
+        device=device,
     )
 
 
@@ -216,6 +224,15 @@ def fair_images(
     split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
     more = {"regularization": regularization, "gradient_norm": gradient_norm, "weight_decay": weight_decay}
     return FairImages(*split, network, batch, **more, device=device)
+
+
+def scaled_objectives(*, problem: Mapping[str, Any], device: str = "cpu") -> ScaledObjectives:
+    """The weighted objective of another problem as a mean over clients, $F_n'=Np_nF_n$: clients step by its gradients.
+
+    Args:
+        problem: the table of the problem, with its kind and `client_weights`.
+    """
+    return ScaledObjectives(problem_from_spec(problem, device=device))
 
 
 def load_split(
@@ -315,6 +332,7 @@ PROBLEMS: Registry[Problem] = Registry("problem", context=("device",), shared=lo
     "vertical-least-squares": (VerticalLeastSquares, random_vertical_least_squares),
     "rippled-blocks": (RippledBlocks, random_rippled_blocks),
     "vertical": vertical_networks,
+    "scaled": scaled_objectives,
     "minimax-quadratic": (QuadraticMinimax, random_quadratic_minimax),
     "minimax-scaled": ScaledMinimax,
     "minimax-bounded": BoundedMinimax,

@@ -84,6 +84,7 @@ class Component(NamedTuple):
     faster_together: bool = False
     algorithm: Algorithm | None = None
     silo_sizes: SiloSizes | None = None
+    client_weights: np.ndarray | None = None
 
 
 class Fitting(NamedTuple):
@@ -153,7 +154,9 @@ class Preparation:
             Streams(0, task["streams"])
         task = {**task, "engine": task["engine"].replace("-", " ")}
         problem = self._component(sweep, task, "problem", task["problem"])
-        process = self._component(sweep, task, "participation", task["participation"])
+        with _error_place(f"{sweep.source}: {_place(task, 'participation')}"):
+            table = _with_client_weights(task["participation"], problem)
+        process = self._component(sweep, task, "participation", table)
         if problem.clients != process.clients:
             raise FedboundsError(
                 f"{sweep.source}: {_place(task, 'participation')} has {process.clients} clients, "
@@ -242,7 +245,19 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         problem.affine,
         problem.faster_together,
         silo_sizes=problem.silo_sizes if problem.dimension == dimension else None,
+        client_weights=problem.client_weights,
     )
+
+
+def _with_client_weights(table: Mapping[str, Any], problem: Component) -> Mapping[str, Any]:
+    """The table of a process that weighs its participants as the problem's objective does, with these weights."""
+    from fedbounds.empirical.participation.spec import OF_PROBLEM, SampleWeighted
+
+    if table.get("kind") != SampleWeighted.kind or table.get("client_weights", OF_PROBLEM) != OF_PROBLEM:
+        return table
+    if problem.client_weights is None:
+        raise FedboundsError('the problem has no client_weights: give it client_weights = "samples", or a list here')
+    return {**table, "client_weights": problem.client_weights.tolist()}
 
 
 def recorded_metrics(run: Run) -> list[str]:

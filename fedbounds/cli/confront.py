@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from fedbounds.bounds.theory.result import Result
     from fedbounds.empirical.comparison.compare_run import RunComparison
 
-OF_LOG = ("algorithm", "participation", "clients", "normalize", "log_format", "columns", "first_round", "f_min")
+OF_LOG = (
+    "algorithm",
+    "participation",
+    "clients",
+    "normalize",
+    "log_format",
+    "columns",
+    "first_round",
+    "f_min",
+    "client_weights",
+)
 WORDS = {"true": True, "false": False}
 # arguments of `read_log`, as its messages name them
 ARGUMENTS = {
@@ -35,6 +45,7 @@ ARGUMENTS = {
     "columns": "--column",
     "first_round": "--first-round",
     "f_min": "--f-min",
+    "client_weights": "--client-weights",
 }
 
 
@@ -91,6 +102,12 @@ ARGUMENTS = {
     help="The round of the log that becomes round 0.",
 )
 @click.option("--f-min", metavar="X", type=float, help="The least value of f, for results that bound f(x_T) - f*.")
+@click.option(
+    "--client-weights",
+    metavar="P1,P2,...|@FILE",
+    callback=lambda context, parameter, text: text and parse_assignments({"client_weights": text})["client_weights"],
+    help="The weights of the clients in f, such as their numbers of samples; 1/N each without.",
+)
 @click.pass_context
 def confront(
     context: click.Context,

@@ -10,7 +10,7 @@ from sympy import Integer, Rational, Symbol, floor, log, sqrt
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limit_checker import at_most, equal, with_statements
 from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
-from fedbounds.bounds.papers.arbitrary_participation import participation, rates
+from fedbounds.bounds.papers.arbitrary_participation import participation, rates, reductions
 from fedbounds.bounds.papers.arbitrary_participation.divergences import SPREADS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.results import (
@@ -375,4 +375,4 @@ ORDERS = with_statements(
         ),
     }
 )
-LIMITS = (*EQUALITIES, *ORDERS, *SPREADS)
+LIMITS = (*EQUALITIES, *ORDERS, *SPREADS, *reductions.LIMITS, *reductions.SPREADS)

@@ -31,7 +31,12 @@ from fedbounds.empirical.algorithms.local_work import ConfigurableSteps
 from fedbounds.empirical.comparison import paper_runs
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds, Divergences, Offsets
+from fedbounds.empirical.papers.arbitrary_participation.divergences import (
+    Bounds,
+    Divergences,
+    Offsets,
+    objective_weights,
+)
 from fedbounds.empirical.papers.arbitrary_participation.participation_constants import (
     process_constants,
     record_constants,
@@ -95,14 +100,15 @@ def trajectory_quantities(
     works = [coordinates.work(algorithm.local.step_size, steps) for steps in range(I + 1)]
     hessians, linear = coordinates.hessians, -coordinates.linear
 
+    p = objective_weights(problem.clients, problem.client_weights)
     spread, drift, cohort = np.zeros((T, I + 1)), np.zeros((T, I + 1)), np.zeros((T, I))
     participation, window = np.zeros(T), np.zeros(T // P)
     state = State.begin(coordinates.start, np.zeros_like(one))
     for t, row in enumerate(weights):
         here = state.start, state.start_covariance
-        participation[t] = _squared_distance(row, hessians, linear, *here)
+        participation[t] = _squared_distance(row - p, hessians, linear, *here)
         if t % P == 0 and t + P <= T:
-            window[t // P] = _squared_distance(weights[t : t + P].mean(axis=0), hessians, linear, *here)
+            window[t // P] = _squared_distance(weights[t : t + P].mean(axis=0) - p, hessians, linear, *here)
         before = state.mean, state.covariance(one)
         reached = state
         for i, work in enumerate(works):
@@ -140,10 +146,9 @@ def analysis_interval(algorithm: Algorithm, interval: int | None) -> tuple[int, 
 
 
 def _squared_distance(
-    weights: np.ndarray, operators: np.ndarray, shifts: np.ndarray, mean: np.ndarray, covariance: np.ndarray
+    excess: np.ndarray, operators: np.ndarray, shifts: np.ndarray, mean: np.ndarray, covariance: np.ndarray
 ) -> float:
-    r"""$\mathbb E\|\sum_n(q^n-\frac1N)(O_nx+s_n)\|^2$."""
-    excess = weights - 1 / len(weights)
+    r"""$\mathbb E\|\sum_ne_n(O_nx+s_n)\|^2$ for $e_n$ that sum to zero."""
     if len(operators) == 1:
         total = excess @ shifts  # the operators cancel
         return float(total @ total)
@@ -174,6 +179,9 @@ BOUNDED_DIVERGENCES = tuple(a.name for a in (assumptions.COHORT, assumptions.PAR
 EXPECTED_DIVERGENCES = tuple(
     assumptions.IN_EXPECTATION[a].name for a in (assumptions.COHORT, assumptions.PARTICIPATION, assumptions.WINDOW)
 )
+ABOUT_PARTICIPANTS = frozenset(
+    a.name for a in (*assumptions.THEOREM, *assumptions.IN_EXPECTATION.values(), *assumptions.SCOPE)
+)
 NONE_STATED = "it is not bounded: the clients' gradients differ without bound"
 NEAREST = "arbitrary-participation/theorem-3.1"
 # by the argument that makes local steps others than those of Algorithm 1: what is assumed, and what has a bound
@@ -189,6 +197,14 @@ class ArbitraryParticipation(paper_runs.PaperRuns):
     """Generalized FedAvg with weights that sum to one."""
 
     authors = "Wang & Ji 2022"
+
+    def covers_client_weights(self, form: Form) -> bool:
+        """Where the form assumes nothing of clients but (5) to (7): then weights are those of more clients.
+
+        With $M\\ge1/\\min_np_n$ clients in all, of which $M-N$ never participate and have the same function
+        $\\sum_n\\frac{Mp_n-1}{M-N}F_n$, the mean of all functions is $\\sum_np_nF_n$, and (5) to (7) stay as they are.
+        """
+        return {a.name for a in form.assumptions} <= ABOUT_PARTICIPANTS
 
     def steps(self, setting: RunSetting, interval: int | None) -> paper_runs.PrescribedSteps:
         setting = _bind(setting)
@@ -257,9 +273,9 @@ RUNS: paper_runs.PaperRuns = ArbitraryParticipation()
 def divergences_of(problem: Problem) -> Divergences | None:
     """What is known of the clients' gradients at every x, or None where nothing is, as they differ without bound."""
     if isinstance(problem, Synthetic) and not (isinstance(problem, Quadratic) and not problem.shared):
-        return Offsets(problem.offsets())
+        return Offsets(problem.offsets(), problem.client_weights)
     if isinstance(problem, ImageClassification) and problem.network.name == "linear":
-        return Bounds(problem.softmax.gradients)
+        return Bounds(problem.softmax.gradients, problem.client_weights)
     return None
 
 

@@ -43,7 +43,7 @@ def measure_along_run(setting: RunSetting, interval: int) -> Constants:
         return {}
     q = setting.weights()
     if setting.logged:
-        return _logged(setting.run, interval, q)
+        return _logged(setting.run, interval, q, setting.problem.client_weights)
     found = _measure(setting.run, setting.problem, setting.algorithm, interval, q.shape, q.tobytes())
     return {**found, "gradient_noise": largest_noise(setting.run, setting.problem)}
 
@@ -62,11 +62,11 @@ def _measure(
     for seed, t, x in visits(run, problem, starts):
         known = recorded_products(run, seed, t)
         if known is not None and t not in near:  # no vector is needed there
-            at_starts.append(_of_window(Products(known), q[seed, t : t + P]))
+            at_starts.append(_of_window(Products(known, problem.client_weights), q[seed, t : t + P]))
             continue
         gradients = client_gradients(problem, x)
-        at_starts.append(_of_window(Products(products(gradients)), q[seed, t : t + P]))
-        f = gradients.mean(0)
+        at_starts.append(_of_window(Products(products(gradients), problem.client_weights), q[seed, t : t + P]))
+        f = problem.client_mean(gradients)
         if before is not None and before[:2] == (seed, t - P):
             smoothness = max(smoothness, largest_secant(x, before[2], f, before[3]))
         before = seed, t, x, f
@@ -91,12 +91,15 @@ def _measure(
     }
 
 
-def _logged(run: Trace, P: int, q: np.ndarray) -> Constants:
+def _logged(run: Trace, P: int, q: np.ndarray, client_weights: np.ndarray | None) -> Constants:
     """The divergences at the windows' starts, of a run made elsewhere that recorded its clients' gradients there."""
     T, recorded = q.shape[1], run.arrays["round"]
     starts = _starts(recorded, P, T)
     at_starts = [
-        _of_window(Products(run.arrays["gradient_products"][row, np.searchsorted(recorded, t)]), q[row, t : t + P])
+        _of_window(
+            Products(run.arrays["gradient_products"][row, np.searchsorted(recorded, t)], client_weights),
+            q[row, t : t + P],
+        )
         for row in range(len(q))
         for t in starts.tolist()
     ]

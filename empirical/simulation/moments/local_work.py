@@ -92,8 +92,8 @@ class Coordinates:
 
     @cached_property
     def mean_hessian(self) -> np.ndarray:
-        r"""$\bar A$, (d,) or (d, d)."""
-        return self.hessians.mean(axis=0)
+        r"""$\bar A=\sum_np_nA_n$, (d,) or (d, d)."""
+        return self._mean(self.hessians)
 
     @cached_property
     def linear(self) -> np.ndarray:
@@ -130,8 +130,15 @@ class Coordinates:
 
     @cached_property
     def mean_linear(self) -> np.ndarray:
-        r"""$\frac1N\sum_nA_nc_n$, (d,)."""
-        return self.linear.mean(axis=0)
+        r"""$\sum_np_nA_nc_n$, (d,)."""
+        return self._mean(self.linear)
+
+    def _mean(self, values: np.ndarray) -> np.ndarray:
+        """The mean over clients, with their weights in f; of one value for all, itself."""
+        weights = self.problem.client_weights
+        if weights is None or len(values) == 1:
+            return values.mean(axis=0)
+        return np.tensordot(weights, values, 1)
 
     @cached_property
     def _squared_hessian(self) -> np.ndarray:
