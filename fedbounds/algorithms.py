@@ -19,6 +19,8 @@ from fedbounds.empirical.algorithms.messages import Sparsified as Sparsified
 from fedbounds.empirical.algorithms.messages import StochasticSign as StochasticSign
 from fedbounds.empirical.algorithms.messages import TernGrad as TernGrad
 from fedbounds.empirical.algorithms.messages import TopK as TopK
+from fedbounds.empirical.algorithms.server_optimizers import FedAdam as FedAdam
+from fedbounds.empirical.algorithms.server_optimizers import FedAvgM as FedAvgM
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg as FedAvg
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FrozenGradient as FrozenGradient
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg as GeneralizedFedAvg

@@ -122,6 +122,19 @@ class Covered(Shown):
         """The results with this answer."""
         return tuple(row for row in self.results if row.answer == answer)
 
+    @property
+    def nearest(self) -> tuple[Coverage, ...]:
+        """Where nothing covers the setting: of each paper the first theorem that the fewest assumptions exclude."""
+        if any(row.answer != "not covered" for row in self.results if row.of_a_run):
+            return ()
+        proved = [row for row in self.results if row.kind == "theorem" and row.of_a_run and not row.mark]
+        fewest = min((len(row.excluded) for row in proved), default=0)
+        first: dict[str, Coverage] = {}
+        for row in proved:
+            if len(row.excluded) == fewest:
+                first.setdefault(row.key.partition("/")[0], row)
+        return tuple(first.values())
+
     def of(self, key: str, form: str | None = None) -> Coverage:
         """The row of a result, or of one form."""
         rows = self.results if form is None else self.forms
@@ -175,6 +188,7 @@ class Covered(Shown):
             "said": {name: list(kinds) for name, kinds in self.setting.said.items()},
             "supposed": self.setting.supposed,
             "unsaid": list(self.setting.unsaid),
+            "nearest": [row.key for row in self.nearest],
             "results": [row.to_dict() for row in self.results],
             "forms": [row.to_dict() for row in self.forms],
         }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from numbers import Number
 from typing import Any, TypeGuard
 
@@ -170,6 +172,47 @@ def check_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise FedboundsError(f"{name} = {quote(value)} must be true or false")
     return bool(value)
+
+
+def check_arguments(name: str, init: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuse arguments that the `__init__` of a class does not take, with the nearest names.
+
+    An object without any argument is not checked: copies are made so.
+
+    Example:
+        >>> class Ball:
+        ...     def __init__(self, radius, color="red"): ...
+        >>> check_arguments("Ball", Ball.__init__, (), {"radios": 1})
+        Traceback (most recent call last):
+            ...
+        fedbounds.bounds.errors.FedboundsError: unknown argument of Ball 'radios'; did you mean radius?
+    """
+    known = _parameters(init)
+    kinds = {each.kind for each in known}
+    if not (args or kwargs) or inspect.Parameter.VAR_KEYWORD in kinds:
+        return
+    names = [each.name for each in known if each.kind is not each.VAR_POSITIONAL]
+    for key in kwargs:
+        if key not in names:
+            raise unknown_name(f"argument of {name}", key, names)
+    places = [each.name for each in known if each.kind is each.POSITIONAL_OR_KEYWORD]
+    if len(args) > len(places) and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        raise FedboundsError(
+            f"{name} takes {len(places)} arguments by position ({', '.join(places)}), not {len(args)}; give the others "
+            "by name"
+        )
+    given = {*places[: len(args)], *kwargs}
+    if twice := sorted({*places[: len(args)]} & kwargs.keys()):
+        raise FedboundsError(f"{name} has {twice[0]} twice, by position and by name; give it once")
+    lacking = [each.name for each in known if each.name in names and each.default is each.empty]
+    if lacking := [one for one in lacking if one not in given]:
+        raise FedboundsError(f"{name} needs {', '.join(lacking)}")
+
+
+@lru_cache(maxsize=256)
+def _parameters(init: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of an `__init__` but the first."""
+    return list(inspect.signature(init).parameters.values())[1:]
 
 
 def check_matrix(name: str, values: ArrayLike, shape: str) -> np.ndarray:

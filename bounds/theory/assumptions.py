@@ -110,5 +110,24 @@ HORIZONTAL = Assumption(
 UNCOMPRESSED = Assumption(
     "uncompressed", "updates arrive as they were computed", "its algorithm", cover=where(box(compression="none"))
 )
-USUAL_SCOPE = (MINIMIZATION, HORIZONTAL, UNCOMPRESSED)
+PLAIN_STEPS = Assumption(
+    "plain-local-steps",
+    "clients take steps of SGD, without momentum",
+    "its algorithm",
+    cover=where(box(local_optimizer="sgd")),
+)
+STATED_STEP_SIZES = Assumption(
+    "stated-step-sizes",
+    "step sizes are the same in all rounds, or those that the result sets",
+    "its algorithm",
+    cover=where(box(step_sizes="as-stated")),
+)
+AVERAGING_SERVER = Assumption(
+    "averaging-server",
+    "the server adds the weighted mean of the updates, or a constant multiple of it",
+    "its algorithm",
+    cover=where(box(server="averaging")),
+)
+LOCAL_SGD = (PLAIN_STEPS, STATED_STEP_SIZES, AVERAGING_SERVER)
+USUAL_SCOPE = (MINIMIZATION, HORIZONTAL, UNCOMPRESSED, *LOCAL_SGD)
 CITED = Assumption("cited", "the assumptions of the cited paper, which are not stated here", "cited", cover=NOWHERE)

@@ -184,8 +184,9 @@ def symbol(quantity: Quantity) -> str:
 
 def algorithm_table() -> str:
     """Every kind of algorithm, what it is, and the paper whose package has it."""
+    papers = {kind: made.__module__.split(".")[-2].replace("_", "-") for kind, made in algorithms().items()}
     rows = (
-        [f"`{kind}`", first_sentence(made), made.__module__.split(".")[-2].replace("_", "-")]
+        [f"`{kind}`", first_sentence(made), papers[kind] if papers[kind] in PAPERS else "none"]
         for kind, made in algorithms().items()
     )
     return table("kind | algorithm | paper", rows)

@@ -6,13 +6,13 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.inputs.checks import check_arguments, check_count
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
 from fedbounds.empirical.algorithms.messages.envelope import OVERHEAD
@@ -127,6 +127,10 @@ class Algorithm(ABC):
     own_weights: ClassVar[bool] = False
     corrects: ClassVar[bool] = False
     averages: ClassVar[bool] = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        check_arguments(cls.__name__, cls.__init__, args, kwargs)
+        return super().__new__(cls)
 
     @property
     @abstractmethod
@@ -257,6 +261,10 @@ class Algorithm(ABC):
         """
         return drawn
 
+    def local_work(self, t: int, overall: int, cohort: Cohort, streams: Sequence[Streams]) -> Cohort:
+        """The pairs of round t with their local steps and step sizes, where they differ: as they are, by default."""
+        return cohort
+
     def record_cohort(self, state: Any, t: int, cohort: Cohort) -> Any:
         """The state that remembers who computes in round t, before any update is known: unchanged, by default."""
         return state
@@ -317,7 +325,7 @@ class ModelOnly(NamedTuple):
     model: torch.Tensor
 
 
-class Averaging(LocalSteps):
+class Averaging(Algorithm):
     """Algorithms whose server adds the weighted sum of what it hears, and remembers nothing but the model."""
 
     averages = True

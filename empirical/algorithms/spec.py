@@ -7,14 +7,16 @@ from functools import cache
 from typing import Any
 
 from fedbounds.bounds.theory.registry import merge_tables
+from fedbounds.empirical.algorithms import server_optimizers
 from fedbounds.empirical.algorithms.algorithm import Algorithm
 from fedbounds.empirical.runtime.kinds import Registry
 
 
 @cache
 def algorithms() -> Mapping[str, type[Algorithm]]:
-    """Every algorithm by its kind, as the papers list them (`<paper>.algorithms:ALGORITHMS`)."""
-    return merge_tables("empirical", "algorithms", lambda module: {each.kind: each for each in module.ALGORITHMS})
+    """Every algorithm by its kind: those of the papers (`<paper>.algorithms:ALGORITHMS`), then those of none."""
+    of_papers = merge_tables("empirical", "algorithms", lambda module: {each.kind: each for each in module.ALGORITHMS})
+    return {each.kind: each for each in server_optimizers.ALGORITHMS} | of_papers
 
 
 ALGORITHMS: Registry[Algorithm] = Registry("algorithm", lambda: dict(sorted(algorithms().items())))
@@ -37,6 +39,6 @@ def algorithm_from_spec(spec: Mapping[str, Any]) -> Algorithm:
         Traceback (most recent call last):
             ...
         fedbounds.bounds.errors.FedboundsError: unknown key of algorithm 'fedavg': 'local_step_sise'; did you mean
-        local_step_size or local_steps?
+        local_step_size or local_steps or local_epochs?
     """
     return ALGORITHMS.build(spec)

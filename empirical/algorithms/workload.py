@@ -11,6 +11,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count, check_flag, quote
+from fedbounds.empirical.algorithms.algorithm import Fits
 from fedbounds.empirical.runtime.streams import Streams
 
 
@@ -81,6 +82,16 @@ class Workload:
     name: str  # what the user calls it
     amount: Amount  # in local steps, or in epochs
     unit: np.ndarray  # local steps of one unit of work of each client, (n,)
+
+    @staticmethod
+    def of(local_steps: Amount | None, local_epochs: Amount | None, problem: Fits) -> Workload:
+        """Local steps or epochs, one of the two, on a problem."""
+        if local_steps is not None:
+            return Workload("local_steps", local_steps, np.ones(problem.clients, dtype=np.int64))
+        assert local_epochs is not None
+        if problem.steps_per_epoch is None:
+            raise FedboundsError("local_epochs need clients who hold samples, as in image problems; give local_steps")
+        return Workload("local_epochs", local_epochs, np.asarray(problem.steps_per_epoch))
 
     def check(self, rounds: int) -> None:
         """Whether it is of this many clients and suffices for T rounds."""

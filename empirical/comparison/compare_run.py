@@ -126,8 +126,8 @@ def _compare(
     paper = paper_of(result)
     uncovered = _coverage_doubts(statement.form, result, paper, setting)
     result, chosen, paper = statement.result, statement.form, paper or UnknownPaper()
-    measure = measure_of_run(chosen.measure or result.measure, setting, paper)
     steps = paper.steps(setting, interval)
+    measure = measure_of_run(chosen.measure or result.measure, setting, paper)
     curve = measure_run(setting, measure, paper, steps.interval, sets_a_horizon(chosen, result))
 
     def facts_for(given: frozenset[str]) -> RunFacts:

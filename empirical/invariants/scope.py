@@ -58,11 +58,14 @@ class Scope:
     # what the caller must give for the comparison with the reference, such as "give cutoff="; nothing if empty.
     # What is tried without it can break the invariant, and cannot verify it
     lacking: str = ""
+    exempt: frozenset[str] = frozenset()  # the kinds of algorithm that it does not hold for
 
     def why_not(self, cases: Sequence[Any], algorithm: str, tolerance: float) -> str | None:
         """Why it does not apply to these cases, this algorithm and this tolerance; None if it does."""
         if self.algorithms is not None and algorithm not in self.algorithms:
             return f"it is no property of {algorithm}; it holds for {', '.join(sorted(self.algorithms))}"
+        if algorithm in self.exempt:
+            return f"it is no property of {algorithm}"
         if tolerance > self.tolerance:
             return f"it needs double precision, and the tolerance is {tolerance:g}"
         for need in self.needs:
@@ -79,11 +82,12 @@ def declare_scope(
     algorithms: frozenset[str] | None = None,
     tolerance: float = math.inf,
     lacking: str = "",
+    exempt: frozenset[str] = frozenset(),
 ) -> Callable[[Checked], Checked]:
     """Declare the scope of an invariant."""
 
     def decorate(invariant: Checked) -> Checked:
-        invariant.__dict__["scope"] = Scope(needs, algorithms, tolerance, lacking)
+        invariant.__dict__["scope"] = Scope(needs, algorithms, tolerance, lacking, exempt)
         return invariant
 
     return decorate

@@ -249,13 +249,23 @@ CUTOFFS = (float("inf"), 8.0, 2.0, 5.0, 20.0, 3.0, 1.0)
 _CUTOFFS = (50.0, 7.0, 2.0, 5.0, 1.0, 3.0, 10.0, 3.0, 1.0, 2.0, 6.0, 8.0, 3.0, 1.0, 4.0, float("inf"), 2.0, 1.0)
 
 
+SERVER_NUMBERS = {
+    "server_momentum": (0.5, 0.0, 0.875),
+    "server_step_size": (0.25, 1.5),
+    "beta1": (0.5, 0.0, 0.875),
+    "beta2": (0.75, 0.0, 0.96875),
+    "tau": (0.125, 1.0),
+}
+
+
 @cache
 def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy[Case]:
     """Cases with numbers of the algorithm alone, for runs that take them.
 
     Args:
         cases: a strategy.
-        names: "cutoff", a number of rounds or infinity; "client_weights" and "probability", one for each client.
+        names: "cutoff", a number of rounds or infinity; "client_weights" and "probability", one for each client;
+            numbers of server optimizers.
     """
 
     def drawn(of: SearchStrategy[Case]) -> SearchStrategy[Case]:
@@ -269,6 +279,7 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
         for name, most in (("client_weights", 16), ("probability", 8)):
             numbers = st.lists(st.integers(1, most), min_size=case.problem.clients, max_size=case.problem.clients)
             each[name] = numbers.map(lambda eighths: np.array(eighths) / 8)
+        each |= {name: st.sampled_from(values) for name, values in SERVER_NUMBERS.items()}
         return {name: each[name] for name in names}
 
     def exact(of: SearchStrategy[Case], place: int) -> SearchStrategy[Case]:
@@ -279,7 +290,7 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
                 "cutoff": _CUTOFFS[place % len(_CUTOFFS)],
                 "client_weights": order / 3,
                 "probability": order / (N + 0.7),
-            }
+            } | {name: values[place % len(values)] for name, values in SERVER_NUMBERS.items()}
             return replace(case, own={name: own[name] for name in names})
 
         return of.map(with_values)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
 
 from fedbounds.bounds.theory.registry import merge_tables
-from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.algorithms import Algorithm, RandomWork
+from fedbounds.empirical.algorithms.step_sizes import StepSizeSchedule
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import Streams
 
@@ -44,18 +46,127 @@ def full_oracle(problem: Problem, n: int) -> Oracle:
     return lambda y: problem.gradient(y[None, None], torch.tensor([[n]]))[0, 0]
 
 
-def local_update(g: Oracle, x: Vector, gamma: float | Vector, I: int) -> Vector:
-    """Delta after I local steps from x (Wang & Ji 2022, Algorithm 1, lines 4 to 8)."""
-    y = x
+def momenta(problem: Problem, rho: float) -> Vector:
+    """rho in every coordinate, but zero where running statistics are, (d,)."""
+    found = torch.full((problem.dimension,), rho, dtype=problem.dtype)
+    found[problem.dimension - problem.statistics :] = 0.0
+    return found
+
+
+def local_update(g: Oracle, x: Vector, gamma: float | Vector, I: int, momentum: float | Vector = 0.0) -> Vector:
+    """Delta after I local steps from x (Wang & Ji 2022, Algorithm 1, lines 4 to 8), with heavy-ball momentum."""
+    y, d = x, torch.zeros_like(x)
     for _ in range(I):
-        y = y - gamma * g(y)
+        d = momentum * d + g(y)
+        y = y - gamma * d
     return y - x
+
+
+Steps = Sequence[Sequence[int]]
+
+
+def local_work(problem: Problem, local_steps: object, local_epochs: object, rounds: int, streams: Streams) -> Steps:
+    """`tau[t][n]`: numbers, or draws from low, ..., high at the place (round) of the stream `work`; epochs in steps."""
+    amount = local_epochs if local_steps is None else local_steps
+    per_epoch = [1] * problem.clients if problem.steps_per_epoch is None else problem.steps_per_epoch.tolist()
+    tau = []
+    for t in range(rounds):
+        if isinstance(amount, RandomWork):
+            rng = streams.generator("work", t if amount.redraw else 0)
+            row = [int(rng.integers(amount.low, amount.high + 1)) for _ in range(problem.clients)]
+        else:
+            table = np.asarray(amount)
+            row = np.broadcast_to(table[t] if table.ndim == 2 else table, problem.clients).tolist()
+        tau.append([k if local_epochs is None else k * per_epoch[i] for i, k in enumerate(row)])
+    return tau
+
+
+def local_step_sizes(gamma: float, schedule: StepSizeSchedule | None, rounds: int) -> list[float]:
+    """The step size of every round."""
+    return [gamma * (1.0 if schedule is None else schedule.multiple(t)) for t in range(rounds)]
+
+
+def mean_updates(
+    problem: Problem,
+    q: np.ndarray,
+    streams: Streams,
+    local_step_size: float,
+    local_steps: object,
+    local_epochs: object,
+    momentum: float,
+    step_size_schedule: StepSizeSchedule | None,
+) -> Callable[[int, Vector], Vector]:
+    """The weighted sum of the participants' updates from x in round t, as `found(t, x)`; clients one by one."""
+    T, N = q.shape
+    tau = local_work(problem, local_steps, local_epochs, T, streams)
+    gamma, rho = local_step_sizes(local_step_size, step_size_schedule, T), momenta(problem, momentum)
+
+    def found(t: int, x: Vector) -> Vector:
+        total = torch.zeros_like(x)
+        for n in range(N):
+            if q[t, n]:
+                g = stochastic_oracle(problem, n, t, streams)
+                total = total + q[t, n] * local_update(g, x, step_sizes(problem, gamma[t]), tau[t][n], rho)
+        return total
+
+    return found
+
+
+def fedavgm(
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    server_momentum: float,
+    server_multiplier: float,
+    **local: Any,
+) -> list[Vector]:
+    """FedAvg with server momentum; a round without participants changes nothing."""
+    delta = mean_updates(problem, q, streams, **local)
+    x, v = [x0], torch.zeros_like(x0)
+    for t in range(len(q)):
+        if not q[t].any():
+            x.append(x[t])
+            continue
+        v = server_momentum * v + delta(t, x[t])
+        x.append(x[t] + server_multiplier * v)
+    return x
+
+
+def fedadam(
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    server_step_size: float,
+    beta1: float,
+    beta2: float,
+    tau: float,
+    **local: Any,
+) -> list[Vector]:
+    """Reddi et al. 2021, Algorithm 2 with FedAdam's line 9; a round without participants changes nothing."""
+    delta = mean_updates(problem, q, streams, **local)
+    x, m, v = [x0], torch.zeros_like(x0), torch.full_like(x0, tau**2)
+    for t in range(len(q)):
+        if not q[t].any():
+            x.append(x[t])
+            continue
+        Delta_t = delta(t, x[t])
+        m = beta1 * m + (1 - beta1) * Delta_t
+        v = beta2 * v + (1 - beta2) * Delta_t * Delta_t
+        x.append(x[t] + server_step_size * m / (torch.sqrt(v) + tau))
+    return x
+
+
+TWINS = {"fedavgm": fedavgm, "fedadam": fedadam}
 
 
 @cache
 def twins() -> Mapping[str, Callable[..., list[torch.Tensor]]]:
-    """The reference implementation of every algorithm by its kind, of all papers (`<paper>.pseudocode:TWINS`)."""
-    return merge_tables("empirical", "pseudocode", lambda module: module.TWINS)
+    """The reference implementation of every algorithm by its kind: of no paper, and `<paper>.pseudocode:TWINS`."""
+    return TWINS | merge_tables("empirical", "pseudocode", lambda module: module.TWINS)
 
 
 def run_reference(algorithm: Algorithm, problem: Problem, q: np.ndarray, streams: Streams) -> torch.Tensor:

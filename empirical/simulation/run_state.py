@@ -79,6 +79,7 @@ class RunningSeeds:
         cohort = algorithm.cohort(state, of_phase, present, self.process.clients)
         if cohort is present and (places := separate_places(self.process)):
             cohort = cohort.split_places(places)
+        cohort = algorithm.local_work(of_phase, t, cohort, self.active_streams)
         self.computed[self.active] += cohort.counts
         each, together = self.bytes
         self.sent[self.active] += cohort.counts * (each or 0) if together is None else together

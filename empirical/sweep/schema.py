@@ -12,6 +12,7 @@ from fedbounds.bounds.theory.result import Result
 from fedbounds.bounds.theory.symbols import Domain, Quantity
 from fedbounds.empirical.algorithms.messages.compressors import COMPRESSORS
 from fedbounds.empirical.algorithms.spec import ALGORITHMS
+from fedbounds.empirical.algorithms.step_sizes import STEP_SIZE_SCHEDULES
 from fedbounds.empirical.data.datasets import DATASETS
 from fedbounds.empirical.data.partition import PARTITIONS
 from fedbounds.empirical.participation.rates import RATES
@@ -21,7 +22,8 @@ from fedbounds.empirical.runtime.kinds import TYPES, Registry
 from fedbounds.empirical.sweep.spec import COMPONENTS, DEFAULTS, KEYS, NAME, PHASE_KEYS
 
 REGISTRIES: Mapping[str, Registry[Any]] = {
-    each.what: each for each in (PROBLEMS, PARTICIPATION, ALGORITHMS, PARTITIONS, DATASETS, COMPRESSORS, RATES)
+    each.what: each
+    for each in (PROBLEMS, PARTICIPATION, ALGORITHMS, PARTITIONS, DATASETS, COMPRESSORS, RATES, STEP_SIZE_SCHEDULES)
 }
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 COUNT = {"type": "integer", "minimum": 1}

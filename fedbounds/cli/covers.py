@@ -83,6 +83,10 @@ def describe(found: Covered, everything: bool = False) -> str:
         lines += ["", f"{heading}{'' if rows else ': nothing'}"]
         for row in rows:
             lines += _covering(row, found.setting)
+    if nearest := found.nearest:
+        lines += ["", "Nearest theorem of each paper"]
+        for row in nearest:
+            lines += hanging(f"  {row.key} [{row.form}] ", f"excluded by {', '.join(a.name for a in row.excluded)}")
     lines += ["", "Not covered", *_excluded([row for row in shown if row.answer == "not covered"])]
     lines += ["", "Conditions on constants are not checked here: fedbounds eval KEY checks them."]
     if hidden := len(found.results) - len(shown):

@@ -4,6 +4,7 @@ from fedbounds.bounds.theory import assumptions as common
 from fedbounds.bounds.theory.assumptions import (
     DIVERGENCE,
     HORIZONTAL,
+    LOCAL_SGD,
     MARTINGALE,
     MINIMIZATION,
     SMOOTH,
@@ -16,7 +17,12 @@ from fedbounds.bounds.theory.problem_class import box, where
 INDEPENDENT_CLIENTS = common.INDEPENDENT_CLIENTS.with_label("Lemma C.1 (b)")
 EXOGENOUS = common.EXOGENOUS.with_label("Section 3: expectations over the gradient noise only")
 BOUNDED_BELOW = common.BOUNDED_BELOW.with_label("Section 3: f* = min f")
-SCOPE = (MINIMIZATION.with_label("eq. (1)"), HORIZONTAL.with_label("eq. (1)"), UNCOMPRESSED.with_label("Algorithm 1"))
+SCOPE = (
+    MINIMIZATION.with_label("eq. (1)"),
+    HORIZONTAL.with_label("eq. (1)"),
+    UNCOMPRESSED.with_label("Algorithm 1"),
+    *LOCAL_SGD,
+)
 
 BOUNDED_GRADIENTS_APART = box(heterogeneity="none bounded")
 AFRESH = "all uniform-sampling with-replacement independent-rounds"

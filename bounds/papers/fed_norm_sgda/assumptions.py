@@ -1,11 +1,13 @@
 """What the results of Sharma et al. (2023) assume, stated and unstated."""
 
 from fedbounds.bounds.theory.assumptions import (
+    AVERAGING_SERVER,
     HORIZONTAL,
     INDEPENDENT_CLIENTS,
     MARTINGALE,
     SAMPLED,
     SMOOTH_SETTING,
+    STATED_STEP_SIZES,
     UNCOMPRESSED,
     Assumption,
 )
@@ -99,7 +101,14 @@ BOUNDED_MAXIMIZER = Assumption(
 BOUNDED_BELOW = Assumption(
     "bounded-below", "the envelope max_y sum_i w_i f_i(., y) has a finite infimum", "unstated", cover=ASKED
 )
-SCOPE = (MINIMAX, HORIZONTAL.with_label("eq. (1)"), UNCOMPRESSED.with_label("Algorithm 1"), SAMPLING)
+SCOPE = (
+    MINIMAX,
+    HORIZONTAL.with_label("eq. (1)"),
+    UNCOMPRESSED.with_label("Algorithm 1"),
+    SAMPLING,
+    STATED_STEP_SIZES,
+    AVERAGING_SERVER,
+)
 PRINTED = (JOINTLY_SMOOTH, NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP)
 UNSTATED = (INDEPENDENT_CLIENTS, MARTINGALE, BOUNDED_BELOW, GROWING)
 USED = (JOINTLY_SMOOTH, BLOCK_NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP, *UNSTATED)

@@ -5,6 +5,7 @@ from fedbounds.bounds.theory.assumptions import (
     DIVERGENCE,
     HORIZONTAL,
     INDEPENDENT_CLIENTS,
+    LOCAL_SGD,
     MARTINGALE,
     MINIMIZATION,
     SMOOTH,
@@ -15,7 +16,12 @@ from fedbounds.bounds.theory.assumptions import (
 from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
 from fedbounds.bounds.theory.problem_class import ASKED, METHOD, box, where
 
-SCOPE = (MINIMIZATION.with_label("eq. (1)"), HORIZONTAL.with_label("eq. (1)"), UNCOMPRESSED.with_label("Algorithm 1"))
+SCOPE = (
+    MINIMIZATION.with_label("eq. (1)"),
+    HORIZONTAL.with_label("eq. (1)"),
+    UNCOMPRESSED.with_label("Algorithm 1"),
+    *LOCAL_SGD,
+)
 ALL_CLIENTS = box(participation="all")
 COINS = box(participation="all coins-known-rates coins-unknown-rates")  # rates may be 1
 

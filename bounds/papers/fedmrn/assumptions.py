@@ -4,6 +4,7 @@ from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
     HORIZONTAL,
     INDEPENDENT_CLIENTS,
+    LOCAL_SGD,
     MARTINGALE,
     MINIMIZATION,
     SAMPLED,
@@ -115,4 +116,4 @@ THROUGHOUT = Assumption(
     "(13) to (15)",
     cover=METHOD,
 )
-SCOPE = (MINIMIZATION.with_label("eq. (1)"), HORIZONTAL.with_label("eq. (1)"), SAMPLING, THROUGHOUT)
+SCOPE = (MINIMIZATION.with_label("eq. (1)"), HORIZONTAL.with_label("eq. (1)"), SAMPLING, THROUGHOUT, *LOCAL_SGD)

@@ -3,6 +3,7 @@
 from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
     FULL_PARTICIPATION,
+    LOCAL_SGD,
     MINIMIZATION,
     SMOOTH,
     UNCOMPRESSED,
@@ -22,6 +23,7 @@ SCOPE = (
     TIERED,
     FULL_PARTICIPATION.with_label("Algorithm 1"),
     UNCOMPRESSED.with_label("Algorithm 1"),
+    *LOCAL_SGD,
 )
 QUIET = "none bounded"
 ONE_CLIENT = box(partition="vertical", noise=QUIET)  # in each silo, which has no shards that differ

@@ -22,6 +22,7 @@ from fedbounds.empirical.algorithms.algorithm import (
 )
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import LocalSGD
+from fedbounds.empirical.algorithms.local_work import ConfigurableSteps
 from fedbounds.empirical.participation import Round
 
 
@@ -43,8 +44,8 @@ class Anchored(NamedTuple):
     anchor: torch.Tensor
 
 
-@dataclass(frozen=True)
-class GeneralizedFedAvg(LocalSteps):
+@dataclass(frozen=True, repr=False)
+class GeneralizedFedAvg(ConfigurableSteps):
     r"""FedAvg whose progress over every P rounds is amplified by eta.
 
     $$\hat x_{t+1} = x_t + \sum_n q_t^n \Delta_t^n, \qquad
@@ -56,9 +57,10 @@ class GeneralizedFedAvg(LocalSteps):
 
     Args:
         local_step_size: $\gamma > 0$, units x^2/f.
-        local_steps: $I \ge 1$.
+        local_steps: $I \ge 1$, or as in `FedAvg`.
         server_multiplier: $\eta > 0$, dimensionless; 1 is FedAvg.
         interval: $P \ge 1$ rounds; with 1 it is FedAvg with two-sided learning rates.
+        local_epochs, momentum, step_size_schedule: as in `FedAvg`.
 
     Raises:
         FedboundsError: a number outside its domain.
@@ -71,8 +73,6 @@ class GeneralizedFedAvg(LocalSteps):
     """
 
     kind = "generalized-fedavg"
-    local_step_size: float
-    local_steps: int
     server_multiplier: float = 1.0
     interval: int = 1
 
@@ -84,7 +84,7 @@ class GeneralizedFedAvg(LocalSteps):
     @property
     def skips_empty_rounds(self) -> bool:
         """Not where several rounds are amplified together: an interval with an empty round is shorter."""
-        return self.interval == 1 or self.server_multiplier == 1
+        return self.same_in_all_rounds and (self.interval == 1 or self.server_multiplier == 1)
 
     def init(self, x0: torch.Tensor, clients: int) -> Anchored:
         return Anchored(x0, x0)
@@ -97,27 +97,32 @@ class GeneralizedFedAvg(LocalSteps):
         return Anchored(model, model)
 
 
-@dataclass(frozen=True)
-class FedAvg(Averaging):
+@dataclass(frozen=True, repr=False)
+class FedAvg(Averaging, ConfigurableSteps):
     r"""$x_{t+1} = x_t + \sum_n q_t^n\Delta_t^n$: generalized FedAvg with $\eta = 1$, for which P has no effect.
 
     Args:
         local_step_size: $\gamma > 0$, units x^2/f.
-        local_steps: $I \ge 1$.
+        local_steps: $\tau_n\ge1$: one number I, one for each client, one for each round and client (T, N), or drawn,
+            as `{low: 2, high: 5}`.
+        local_epochs: the same in epochs, in place of local steps.
+        momentum: $\rho$ in [0, 1) of heavy-ball local steps; the buffer is zero at the start of each round.
+        step_size_schedule: a table such as `{kind: "cosine", rounds: 100}`, also `inverse`, `inverse-sqrt` (with
+            `delay`) or `step` (with `every`, `factor`); not given for a constant step size.
 
     Raises:
-        FedboundsError: a number outside its domain.
+        FedboundsError: a number outside its domain, both or neither of steps and epochs.
 
     Example:
         >>> FedAvg(0.1, 5).local.steps
         5
+        >>> FedAvg(0.1, local_epochs=2, momentum=0.9, step_size_schedule={"kind": "inverse-sqrt"})
+        FedAvg(local_step_size=0.1, local_epochs=2, momentum=0.9, step_size_schedule={'kind': 'inverse-sqrt', ...})
 
-    Source: McMahan et al. 2017; Wang & Ji 2022, Section 2.
+    Source: McMahan et al. 2017; Wang & Ji 2022, Section 2; unequal steps, momentum and schedules are not in the papers.
     """
 
     kind = "fedavg"
-    local_step_size: float
-    local_steps: int
 
     @property
     def schedule(self) -> ServerSchedule:
@@ -125,12 +130,12 @@ class FedAvg(Averaging):
 
     @property
     def skips_empty_rounds(self) -> bool:
-        """Always."""
-        return True
+        """If rounds are alike."""
+        return self.same_in_all_rounds
 
 
 @dataclass(frozen=True)
-class WaitMinibatch(Averaging):
+class WaitMinibatch(Averaging, LocalSteps):
     r"""One round of FedAvg with all clients, once per P rounds.
 
     In the last round of each interval all N clients run I local steps with minibatch gradients and weigh 1/N;

@@ -168,7 +168,8 @@ def check_invariants(
             "other". All but generalized FedAvg and FedAvg make weights of their own of who takes part ($q_t^n > 0$), so
             that fewer invariants apply.
         own_numbers: what only the reference of this algorithm needs: `cutoff` of FedAU, `client_weights` of fixed
-            weights, `probability` of known participation. A run that names such a parameter is given values, and is
+            weights, `probability` of known participation, `server_momentum` of FedAvgM, `server_step_size`, `beta1`,
+            `beta2` and `tau` of FedAdam. A run that names such a parameter is given values, and is
             compared without; for one that does not, say the number that it has. A cut-off is compared only if some case
             exceeds it: those of `cases()` exceed every one up to 300, and 100 where `cutoff` is infinite.
 
@@ -200,6 +201,7 @@ def check_invariants(
         raise unknown_name("algorithm", str(algorithm), [*kinds, "other"])
     problem = PlainProblem.from_problem(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))
     own = {"cutoff": 2.0, "client_weights": np.array([0.5, 2.0]), "probability": np.array([0.5, 0.25])}
+    own |= {"server_momentum": 0.5, "server_step_size": 0.5, "beta1": 0.5, "beta2": 0.75, "tau": 0.125}
     own = {name: own[name] for name in OWN_NUMBERS.get(algorithm, ())} | own_numbers
     first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2, own=own)
     missing = _missing(run, algorithm, own_numbers, first)

@@ -16,10 +16,10 @@ from fedbounds.empirical.simulation.reference_algorithms import twins
 class _PlainOracle:
     """A plain problem, and its given noise in place of random streams, as the pseudo-code asks for them."""
 
-    dtype = torch.float64
+    dtype, statistics, steps_per_epoch = torch.float64, 0, None
 
     def __init__(self, problem: PlainProblem) -> None:
-        self._problem = problem
+        self._problem, self.clients, self.dimension = problem, problem.clients, problem.dimension
 
     def generator(self, name: str, t: int, n: int) -> Iterator[np.ndarray]:
         """The noise of client n in round t, local step by local step."""
@@ -78,6 +78,8 @@ OWN_NUMBERS = {
     "fedau": {"cutoff": "cutoff"},
     "fedvarp": {},
     "mifa": {},
+    "fedavgm": {"server_momentum": "server_momentum"},
+    "fedadam": {name: name for name in ("server_step_size", "beta1", "beta2", "tau")},
 }
 
 
@@ -102,6 +104,9 @@ def reference_run(kind: str) -> Callable[..., np.ndarray]:
             "server_multiplier": numbers.get("multiplier", 1.0),
             "interval": 1,
             "rate": None,
+            "local_epochs": None,
+            "momentum": 0.0,
+            "step_size_schedule": None,
         }
         given = steps | numbers
         models = twins()[kind](

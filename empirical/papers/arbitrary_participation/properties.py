@@ -32,7 +32,7 @@ from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import g
 SMALL = 2.0**-24  # the step size that stands for its limit 0
 # Who applies the weights that are given; the others make weights of their own of who takes part.
 ALGORITHM_1 = frozenset({"generalized-fedavg", "fedavg"})
-AS_WEIGHTED = ALGORITHM_1 | {"frozen-gradient"}
+AS_WEIGHTED = ALGORITHM_1 | {"frozen-gradient", "fedavgm", "fedadam"}
 AS_PRESENT = AS_WEIGHTED | {"average-participating"}
 
 Execute = Callable[[Case], np.ndarray]
@@ -218,8 +218,9 @@ def translation(execute: Execute, case: Case) -> InvariantSides:
     )
 
 
+@declare_scope(exempt=frozenset({"fedadam"}))
 def rotation(execute: Execute, case: Case) -> InvariantSides:
-    r"""An orthogonal change of coordinates commutes with the run; noise is turned too.
+    r"""An orthogonal change of coordinates commutes with the run; noise is turned too. FedAdam scales coordinates.
 
     $$x_t(F_n(U^\top\cdot), Ux_0) = Ux_t(F_n, x_0), \qquad U^\top U = I_d$$
     """

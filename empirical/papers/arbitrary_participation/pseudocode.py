@@ -9,12 +9,16 @@ from functools import partial
 import numpy as np
 import torch
 
+from fedbounds.empirical.algorithms.step_sizes import StepSizeSchedule
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.reference_algorithms import (
     Vector,
     full_oracle,
+    local_step_sizes,
     local_update,
+    local_work,
+    momenta,
     step_sizes,
     stochastic_oracle,
 )
@@ -27,13 +31,18 @@ def generalized_fedavg(
     streams: Streams,
     *,
     local_step_size: float,
-    local_steps: int,
+    local_steps: object,
     server_multiplier: float,
     interval: int,
+    local_epochs: object = None,
+    momentum: float = 0.0,
+    step_size_schedule: StepSizeSchedule | None = None,
 ) -> list[Vector]:
-    """Algorithm 1, with the accumulator u."""
-    gamma, eta, P = local_step_size, server_multiplier, interval
+    """Algorithm 1, with the accumulator u; the last three numbers are not in the paper."""
+    eta, P = server_multiplier, interval
     T, N = q.shape
+    tau = local_work(problem, local_steps, local_epochs, T, streams)
+    gamma = local_step_sizes(local_step_size, step_size_schedule, T)
     x = [x0]
     t0, u = 0, torch.zeros_like(x0)
     for t in range(T):
@@ -41,7 +50,7 @@ def generalized_fedavg(
         for n in range(N):
             if q[t, n]:
                 g = stochastic_oracle(problem, n, t, streams)
-                step = step + q[t, n] * local_update(g, x[t], gamma, local_steps)
+                step = step + q[t, n] * local_update(g, x[t], gamma[t], tau[t][n], momentum)
         x.append(x[t] + step)
         u = u + step
         if t + 1 - t0 == P:
@@ -51,17 +60,29 @@ def generalized_fedavg(
 
 
 def fedavg(
-    problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, *, local_step_size: float, local_steps: int
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    local_step_size: float,
+    local_steps: object,
+    local_epochs: object = None,
+    momentum: float = 0.0,
+    step_size_schedule: StepSizeSchedule | None = None,
 ) -> list[Vector]:
     """FedAvg: x_{t+1} is the weighted mean of the clients' models, up to the sum of the weights."""
     T, N = q.shape
+    tau = local_work(problem, local_steps, local_epochs, T, streams)
+    gamma, rho = local_step_sizes(local_step_size, step_size_schedule, T), momenta(problem, momentum)
     x = [x0]
     for t in range(T):
         x.append(x[t])
         for n in range(N):
             if q[t, n]:
                 g = stochastic_oracle(problem, n, t, streams)
-                x[t + 1] = x[t + 1] + q[t, n] * local_update(g, x[t], step_sizes(problem, local_step_size), local_steps)
+                update = local_update(g, x[t], step_sizes(problem, gamma[t]), tau[t][n], rho)
+                x[t + 1] = x[t + 1] + q[t, n] * update
     return x
 
 

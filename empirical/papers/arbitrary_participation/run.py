@@ -15,7 +15,7 @@ Source: Wang & Ji 2022, Assumption 3' and Appendix C.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from fedbounds.bounds.participation.constants import check_weights, window_means
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.algorithms.local_work import ConfigurableSteps
 from fedbounds.empirical.comparison import paper_runs
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
@@ -125,7 +126,16 @@ def trajectory_quantities(
 def analysis_interval(algorithm: Algorithm, interval: int | None) -> tuple[int, float]:
     r"""The interval P of the analysis, and $\eta$: the algorithm's own, or any P for $\eta=1$, as P is unused."""
     if not isinstance(algorithm, GeneralizedFedAvg | FedAvg):
-        raise FedboundsError(f"the paper's results are about generalized FedAvg, not {algorithm.kind}")
+        raise RUNS.not_covered(
+            f"its results are about generalized FedAvg, not {algorithm.kind}: the server adds a constant multiple of "
+            f"the mean update; nearest: {NEAREST} for generalized-fedavg"
+        )
+    if (departure := algorithm.departure) is not None:
+        assumed, instead = ASSUMED_OF[departure.field]
+        raise RUNS.not_covered(
+            f"{algorithm.kind} has {departure.meaning}, and every result assumes {assumed}; nearest: {NEAREST} for a "
+            f"run with {instead}"
+        )
     own, multiplier = 1, 1.0
     if isinstance(algorithm, GeneralizedFedAvg):
         own, multiplier = algorithm.interval, algorithm.server_multiplier
@@ -173,28 +183,38 @@ ABOUT_PARTICIPANTS = frozenset(
     a.name for a in (*assumptions.THEOREM, *assumptions.IN_EXPECTATION.values(), *assumptions.SCOPE)
 )
 NONE_STATED = "it is not bounded: the clients' gradients differ without bound"
+NEAREST = "arbitrary-participation/theorem-3.1"
+# by the argument that makes local steps others than those of Algorithm 1: what is assumed, and what has a bound
+ASSUMED_OF = {
+    "momentum": ("plain SGD steps (Algorithm 1, line 6)", "momentum = 0"),
+    "step_size_schedule": ("one step size gamma in all rounds", "a constant local_step_size"),
+    "local_steps": ("the same number I of local steps of all clients in all rounds", "equal local_steps"),
+}
 WHOLE = 1e-9  # relative distance from a whole number at which a prescribed interval is one
 
 
 class ArbitraryParticipation(paper_runs.PaperRuns):
     """Generalized FedAvg with weights that sum to one."""
 
+    authors = "Wang & Ji 2022"
+
     def covers_client_weights(self, form: Form) -> bool:
         """Where the form assumes nothing of clients but (5) to (7): then weights are those of more clients.
 
         With $M\\ge1/\\min_np_n$ clients in all, of which $M-N$ never participate and have the same function
-        $\\sum_n\frac{Mp_n-1}{M-N}F_n$, the mean of all functions is $\\sum_np_nF_n$, and (5) to (7) stay as they are.
+        $\\sum_n\\frac{Mp_n-1}{M-N}F_n$, the mean of all functions is $\\sum_np_nF_n$, and (5) to (7) stay as they are.
         """
         return {a.name for a in form.assumptions} <= ABOUT_PARTICIPANTS
 
     def steps(self, setting: RunSetting, interval: int | None) -> paper_runs.PrescribedSteps:
+        setting = _bind(setting)
         P, multiplier = analysis_interval(setting.algorithm, interval)
         return paper_runs.PrescribedSteps(
             P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)}
         )
 
     def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
-        setting, interval, horizons = compared.setting, compared.interval, compared.horizons
+        setting, interval, horizons = _bind(compared.setting), compared.interval, compared.horizons
         stated, wanted = paper_runs.run_constants(setting), compared.concepts
         divergences = bool(wanted & set(DIVERGENCES))
         known = divergences_of(setting.problem) if divergences else None
@@ -260,6 +280,13 @@ def divergences_of(problem: Problem) -> Divergences | None:
     if isinstance(problem, ImageClassification) and problem.network.name == "linear":
         return Bounds(problem.softmax.gradients, problem.client_weights)
     return None
+
+
+def _bind(setting: RunSetting) -> RunSetting:
+    """The run, with epochs as local steps."""
+    algorithm = setting.algorithm
+    bound = algorithm.bind_problem(setting.problem) if isinstance(algorithm, ConfigurableSteps) else algorithm
+    return replace(setting, algorithm=bound)
 
 
 def _constants_of(algorithm: Algorithm, interval: int) -> paper_runs.Constants:

@@ -153,12 +153,7 @@ class FedNormSGDA(MinimaxAlgorithm):
         Raises:
             FedboundsError: epochs of clients who hold no samples.
         """
-        if self.local_steps is not None:
-            return Workload("local_steps", self.local_steps, np.ones(problem.clients, dtype=np.int64))
-        assert self.local_epochs is not None
-        if problem.steps_per_epoch is None:
-            raise FedboundsError("local_epochs need clients who hold samples, as in image problems; give local_steps")
-        return Workload("local_epochs", self.local_epochs, np.asarray(problem.steps_per_epoch))
+        return Workload.of(self.local_steps, self.local_epochs, problem)
 
     def optimizer_of(self, client: int) -> LocalOptimizer:
         """The optimizer of a client."""

@@ -12,14 +12,13 @@ import numpy as np
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import LocalOptimizer, RandomWork
+from fedbounds.empirical.algorithms import LocalOptimizer
 from fedbounds.empirical.problems import Minimax
 from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import Steps, Vector, local_work
 
-Vector = torch.Tensor
 Coefficients = Callable[[int, int], float]  # a^(j)(k), 0 <= j < k
 Gradients = Callable[[Vector, Vector], tuple[Vector, Vector]]  # (x, y) -> grad_x f_i, grad_y f_i, at one sample
-Steps = Sequence[Sequence[int]]
 
 
 def sgda(j: int, k: int) -> float:
@@ -277,22 +276,6 @@ def fsgda(
 
 
 # --- from the numbers of an algorithm ---------------------------------------------------------------------------------
-
-
-def local_work(problem: Minimax, local_steps: object, local_epochs: object, rounds: int, streams: Streams) -> Steps:
-    """`tau[t][i]`: numbers, or draws from low, ..., high at the place (round) of the stream `work`; epochs in steps."""
-    amount = local_epochs if local_steps is None else local_steps
-    per_epoch = [1] * problem.clients if problem.steps_per_epoch is None else problem.steps_per_epoch.tolist()
-    tau = []
-    for t in range(rounds):
-        if isinstance(amount, RandomWork):
-            rng = streams.generator("work", t if amount.redraw else 0)
-            row = [int(rng.integers(amount.low, amount.high + 1)) for _ in range(problem.clients)]
-        else:
-            table = np.asarray(amount)
-            row = np.broadcast_to(table[t] if table.ndim == 2 else table, problem.clients).tolist()
-        tau.append([k if local_epochs is None else k * per_epoch[i] for i, k in enumerate(row)])
-    return tau
 
 
 def run_fed_norm_sgda(

@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms.algorithm import Averaging, Fits
+from fedbounds.empirical.algorithms.algorithm import Averaging, Fits, LocalSteps
 from fedbounds.empirical.algorithms.local import Gradient, LocalSGD
 from fedbounds.empirical.algorithms.messages.compressor import LARGEST, Compressor
 from fedbounds.empirical.algorithms.messages.compressors import FullPrecision, Partly
 
 
-class Sending(Averaging):
+class Sending(Averaging, LocalSteps):
     """FedAvg with messages of a codec."""
 
     @property

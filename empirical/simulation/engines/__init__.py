@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms import Algorithm, Cohort
+from fedbounds.empirical.algorithms.local_work import LocalWork
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.simulation.engines.batched import Batched, SequentialEngine
@@ -14,7 +15,12 @@ from fedbounds.empirical.simulation.engines.closed_form import ClosedForm
 from fedbounds.empirical.simulation.engines.closed_tiers import ClosedTiers
 from fedbounds.empirical.simulation.engines.compiled import CompiledEngine, may_repay
 from fedbounds.empirical.simulation.engines.engine import Engine
-from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch, MaskedSequential
+from fedbounds.empirical.simulation.engines.masked_batch import (
+    MaskedBatch,
+    MaskedDescent,
+    MaskedDescentSequential,
+    MaskedSequential,
+)
 from fedbounds.empirical.simulation.engines.tiers import Tiers
 
 MINIMIZING: Mapping[str, Callable[..., Engine]] = {
@@ -24,6 +30,7 @@ MINIMIZING: Mapping[str, Callable[..., Engine]] = {
     "closed form": ClosedForm,
 }
 MINIMAX: Mapping[str, Callable[..., Engine]] = {"sequential": MaskedSequential, "masked batch": MaskedBatch}
+UNEQUAL: Mapping[str, Callable[..., Engine]] = {"sequential": MaskedDescentSequential, "masked batch": MaskedDescent}
 TIERED: Mapping[str, Callable[..., Engine]] = {"tiers": Tiers, "closed form": ClosedTiers}
 PLAIN = ("compiled", "closed form")  # for plain steps of SGD alone
 ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX, *TIERED]))
@@ -45,7 +52,7 @@ def choose_engine(
     """
     plain = check_engine(name, algorithm)
     if plain == "auto":
-        batch = "masked batch" if algorithm.ascends else "batched"
+        batch = "batched" if "batched" in _fit(algorithm) else "masked batch"
         other = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "sequential"
         plain = "closed form" if problem.affine and algorithm.plain_steps else other
         small = plain == "batched" and problem.faster_together and problem.device.type == "cpu"
@@ -97,6 +104,8 @@ def check_engine(name: str, algorithm: Algorithm) -> str:
 def _fit(algorithm: Algorithm) -> Mapping[str, Callable[..., Engine]]:
     if algorithm.ascends:
         return MINIMAX
+    if isinstance(algorithm.local, LocalWork):
+        return UNEQUAL
     every = TIERED if algorithm.tiered else MINIMIZING
     return {name: engine for name, engine in every.items() if algorithm.plain_steps or name not in PLAIN}
 

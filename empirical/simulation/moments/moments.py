@@ -12,6 +12,7 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count, check_memory
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, ServerSchedule, algorithms
+from fedbounds.empirical.algorithms.local_work import ConfigurableSteps
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
 from fedbounds.empirical.participation import PeriodicGroups, Permutation, Process, Recorded
 from fedbounds.empirical.participation.sampling import place_pairs
@@ -280,7 +281,12 @@ def moments(
         f"the moments of rounds = {T} in dimension = {quadratic.dimension}", 16 * T * (quadratic.dimension + 1)
     )
     check_work(algorithm, problem, T, 1, quadratic.dimension, closed=True)
-    algorithm = algorithm.bind_process(process)
+    algorithm = algorithm.bind_process(process).bind_problem(quadratic)
+    if isinstance(algorithm, ConfigurableSteps) and algorithm.departure is not None:
+        raise FedboundsError(
+            f"exact moments need local SGD of one step size and number of steps: {algorithm.kind} has "
+            f"{algorithm.departure.meaning}; simulate it instead"
+        )
     coordinates = Coordinates.from_problem(quadratic)
     if noise == "common" and not quadratic.shared:
         raise FedboundsError("noise = 'common' needs equal Hessians: otherwise clients filter the noise differently")

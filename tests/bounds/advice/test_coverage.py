@@ -255,7 +255,7 @@ def test_what_cannot_be_read_is_said_in_one_line(text, part):
 def test_the_command_tells_what_covers_what_would_and_what_does_not(tmp_path):
     status, out, err = run("covers", "non-convex,", "unknown", "rates,", "bounded", "heterogeneity")
     assert (status, err) == (0, "")
-    assert "by default     ascent none, partition horizontal, compression none, smoothness smooth" in out
+    assert "by default     ascent none, partition horizontal, compression none, local-optimizer sgd" in out
     assert "not specified  local-steps, noise, gradients" in out
     body = out.partition("Covered if more is known")[2]
     assert "fedau/corollary-4 [sharp]" in body.partition("Not covered")[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -16,6 +19,8 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     WaitFull,
     WaitMinibatch,
 )
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.problems import Quadratic, random_cosine_quadratic, random_quadratic, toy_example
 from fedbounds.empirical.simulation.simulate import simulate
 
@@ -326,7 +331,7 @@ def test_an_algorithm_comes_back_from_its_spec(algorithm):
         ([], r"algorithm = \[\] must be a table with a kind"),
         ({"kind": "fedavgg"}, "did you mean fedavg"),
         ({"kind": ["fedavg"]}, "unknown algorithm"),
-        ({"kind": "fedavg", "local_step_size": 0.1}, "algorithm 'fedavg' needs local_steps"),
+        ({"kind": "fedavg", "local_step_size": 0.1}, "give either local_steps or local_epochs"),
         ({"kind": "fedavg", "local_step_size": 0.1, "local_steps": 5, "n": 3}, "unknown key of .*'fedavg': 'n'"),
         ({"kind": "fedavg", "local_step_size": 0, "local_steps": 5}, "local_step_size = 0 "),
         ({"kind": "fedavg", "local_step_size": float("nan"), "local_steps": 5}, "local_step_size = nan"),
@@ -349,3 +354,28 @@ def test_bad_specs_are_refused_in_one_line(spec, says):
 
 def test_whole_numbers_may_be_written_as_floats():
     assert algorithm_from_spec({"kind": "fedavg", "local_step_size": 1, "local_steps": 5.0}) == FedAvg(1.0, 5)
+
+
+# --- wrong arguments in Python -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FedAvg(0.1, 5, momentun=0.9), "unknown argument of FedAvg 'momentun'; did you mean momentum"),
+        (lambda: FedNormSGDA(0.1, 0.1, 0.1, 0.1, 2, optimiser=None), "did you mean optimizer"),
+        (lambda: TDCD(0.1, stepss=3), "unknown argument of TDCD 'stepss'; did you mean local_steps"),
+        (lambda: FedAvg(0.1, 5, 0.9), r"takes 2 arguments by position \(local_step_size, local_steps\), not 3"),
+        (lambda: FedAvg(0.1, 5, local_steps=5), "FedAvg has local_steps twice"),
+        (lambda: WaitFull(local_steps=5), "WaitFull needs local_step_size, interval"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_line(make, message):
+    with pytest.raises(FedboundsError, match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def test_algorithms_can_be_copied():
+    algorithm = FedAvg(0.1, (1, 2), momentum=0.5)
+    assert copy.deepcopy(algorithm) == algorithm == pickle.loads(pickle.dumps(algorithm))

@@ -186,7 +186,11 @@ def test_a_log_without_what_a_result_bounds_gets_one_line_of_what_to_record():
         "the log has train_loss, and the result bounds: minimum over rounds of squared gradient norm of f; record it "
         "in each round with Recorder, or give the log a column gradient_norm_squared or gradients"
     )
-    assert told[GAP] == (
+    assert "no result of Li et al. 2024 covers this run: fedavg" in told[GAP]
+    analyzed = {"kind": "fedmrn-analysis", "local_step_size": 0.1, "local_steps": 1, "amplitude": 0.1}
+    with pytest.raises(FedboundsError) as refused:
+        confront(read_log(LOSSES, analyzed, "full", clients=3), GAP)
+    assert str(refused.value) == (
         "the log has train_loss, and the result bounds: last over iterations of function gap F - F*; give read_log "
         "f_min, the least value of f, and a column train_loss"
     )

@@ -34,6 +34,10 @@ NUMBERS = {
     **{"amplitude": 0.1, "compressor": {"kind": "terngrad"}},
 }
 OWN = {
+    "fedavg": {"local_steps": 2},
+    "generalized-fedavg": {"local_steps": 2},
+    "fedavgm": {"local_steps": {"low": 1, "high": 3}},
+    "fedadam": {"local_steps": [1, 2, 3, 2], "momentum": 0.5, "step_size_schedule": {"kind": "inverse"}},
     "local-sgda": {"local_steps": 3},
     "fedmrn-analysis": {"amplitude": 0.1},
     "known-participation": {"probability": 0.5},

@@ -165,6 +165,11 @@ VALID = {
     "algorithm": [
         {"kind": "generalized-fedavg"} | AMPLIFIED,
         {"kind": "fedavg", "local_step_size": 0.1, "local_steps": 2},
+        {"kind": "fedavg", "local_step_size": 0.1, "local_epochs": [1, 2], "momentum": 0.5,
+         "step_size_schedule": {"kind": "step", "every": 2, "factor": 0.5}},
+        {"kind": "fedavgm", "local_step_size": 0.1, "local_steps": 2, "server_momentum": 0.5, "server_multiplier": 2.0},
+        {"kind": "fedadam", "local_step_size": 0.1, "local_steps": 2, "server_step_size": 0.1, "beta1": 0.5,
+         "beta2": 0.5, "tau": 0.1},
         {"kind": "wait-minibatch", "local_step_size": 0.1, "local_steps": 2, "interval": 2},
         {"kind": "wait-full", "local_step_size": 0.1, "local_steps": 2, "interval": 2},
         {"kind": "wait-for-all", "step_size": 0.1, "local_steps": 2, "interval": 2},

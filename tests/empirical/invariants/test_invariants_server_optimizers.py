@@ -1,0 +1,90 @@
+"""Property tests of server momentum and Adam: correct implementations pass, usual errors are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
+
+
+def mean_update(problem: Any, x: np.ndarray, row: np.ndarray, t: int, step_size: float, local_steps: int) -> np.ndarray:
+    total = np.zeros_like(x)
+    for n in np.flatnonzero(row):
+        y = x
+        for i in range(local_steps):
+            y = y - step_size * (problem.gradient(n, y) + problem.noise(t, n, i))
+        total += row[n] * (y - x)
+    return total
+
+
+def run(server: Callable[..., Any], problem: Any, weights: np.ndarray, step_size: float, local_steps: int, own: Any):
+    x, memory = problem.x0, None
+    models = [x]
+    for t, row in enumerate(weights):
+        if row.any():
+            x, memory = server(x, mean_update(problem, x, row, t, step_size, local_steps), memory, t, **own)
+        models.append(x)
+    return np.stack(models)
+
+
+def momentum(x, delta, v, t, server_momentum, nesterov=False):
+    v = delta if v is None else server_momentum * v + delta
+    return x + (server_momentum * v + delta if nesterov else v), v
+
+
+def adam(x, delta, memory, t, server_step_size, beta1, beta2, tau, start=1.0, unbiased=False, inside=False):
+    m, v = (0.0, start * tau**2) if memory is None else memory
+    m, v = beta1 * m + (1 - beta1) * delta, beta2 * v + (1 - beta2) * delta**2
+    moved = m / (1 - beta1 ** (t + 1)) if unbiased else m
+    scale = np.sqrt(v + tau**2) if inside else np.sqrt(v) + tau
+    return x + server_step_size * moved / scale, (m, v)
+
+
+def fedavgm(problem, weights, *, step_size, local_steps, server_momentum, server=momentum, **_):
+    return run(server, problem, weights, step_size, local_steps, {"server_momentum": server_momentum})
+
+
+def fedadam(problem, weights, *, step_size, local_steps, server_step_size, beta1, beta2, tau, server=adam, **_):
+    own = {"server_step_size": server_step_size, "beta1": beta1, "beta2": beta2, "tau": tau}
+    return run(server, problem, weights, step_size, local_steps, own)
+
+
+RUNS = {"fedavgm": fedavgm, "fedadam": fedadam}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_correct_implementation_passes(kind: str) -> None:
+    report = check_invariants(RUNS[kind], algorithm=kind, examples=20)
+    assert report.passed and report["reference twin"].status == "held"
+    assert report["rotation"].status == ("skipped" if kind == "fedadam" else "held")
+    assert report["split clients"].status == "held"
+
+
+@pytest.mark.parametrize(
+    ("kind", "server"),
+    [
+        ("fedavgm", partial(momentum, nesterov=True)),
+        ("fedadam", partial(adam, start=0.0)),
+        ("fedadam", partial(adam, unbiased=True)),
+        ("fedadam", partial(adam, inside=True)),
+    ],
+)
+def test_another_server_step_is_found(kind: str, server: Callable[..., Any]) -> None:
+    report = check_invariants(
+        partial(RUNS[kind], server=server), algorithm=kind, invariants=["reference twin"], examples=10
+    )
+    assert report["reference twin"].status == "broken"
+
+
+def test_given_numbers_are_those_of_an_implementation_that_names_none() -> None:
+    fixed = partial(fedavgm, server_momentum=0.9)
+    same = check_invariants(
+        lambda problem, weights, **numbers: fixed(problem, weights, **numbers),
+        algorithm="fedavgm", server_momentum=0.9, invariants=["reference twin"], examples=10,
+    )  # fmt: skip
+    assert same["reference twin"].status == "held"
