@@ -27,7 +27,8 @@ from fedbounds.empirical.comparison.logged_trace import (
     products_and_norm,
 )
 from fedbounds.empirical.participation import Full, Process, Recorded
-from fedbounds.empirical.simulation.trace import Trace, read_arrays
+from fedbounds.empirical.runtime.array_files import read_arrays
+from fedbounds.empirical.simulation.trace import Trace
 
 RESERVED = ("participants", "empty_rounds", "unnormalized_rounds", "diverged_at")  # counts of a trace
 GAP = "objective_gap"  # f(x_t) - f*

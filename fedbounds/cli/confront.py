@@ -58,6 +58,7 @@ ARGUMENTS = {
 @options.results_option
 @options.workers_option
 @options.device_option
+@options.allow_import_option
 @options.json_option
 @click.option("--log", metavar="FILE", type=PathArgument(), help="A log of a run made elsewhere, instead of SPEC.toml.")
 @click.option(

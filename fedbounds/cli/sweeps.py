@@ -43,6 +43,7 @@ PROBE_SECONDS = 10
 )
 @click.option("--shard", "part", metavar="I/N", help="Part I of N of the runs, for job arrays that share one folder.")
 @options.device_option
+@options.allow_import_option
 @click.option("--dry-run", is_flag=True, help="List the runs with estimates of time and memory; write nothing.")
 @click.option(
     "--probe",
@@ -128,6 +129,7 @@ def run(
 @click.command("results")
 @spec_argument
 @options.device_option
+@options.allow_import_option
 @click.option("--csv", "csv_path", metavar="F", type=OutputPath(), help="Write the table to a CSV file.")
 @options.force_option
 @out_option
