@@ -185,7 +185,7 @@ class Trace(Shown):
                 raise FedboundsError(f"the trace {path} has schema {about['schema']!r}, this version reads {SCHEMA!r}")
             intact = checksum == _checksum(about, arrays)
             for log in about["spec"].get("log", {}).get("files", ()):
-                protect(log)
+                protect(Path(path).parent / log)
         except FedboundsError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 raise FedboundsError(f"there is no trace {path}") from None

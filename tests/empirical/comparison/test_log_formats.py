@@ -249,7 +249,7 @@ def test_leaf_weights_clients_by_1_over_n_and_participants_by_samples(tmp_path):
     np.testing.assert_allclose(trace.participation(0), TAKEN)
     assert trace.train_loss.tolist() == [LOSSES] and trace.empty_rounds.tolist() == [1]
     assert "train_loss is the mean over clients with weight 1/N" in trace.spec["log"]["notes"][0]
-    assert trace.spec["log"]["files"] == [str(stat), str(system)]
+    assert trace.spec["log"]["files"] == [stat.name, system.name]
     other = read_log(
         stat, FEDAVG, system, columns={"train_loss": "train_loss_by_samples", "test_accuracy": "test_accuracy"}
     )
@@ -343,6 +343,23 @@ def test_scalars_of_an_event_file_are_read(tensorboard, tmp_path, compared):
     trace = read(path, f_min=0.5)
     assert trace.train_loss.tolist() == [LOSSES] and trace.test_accuracy.tolist() == [[0.5] * 5]
     np.testing.assert_array_equal(confront(trace, GAP, given=GIVEN).bound, compared.bound)
+
+
+def test_a_folder_of_event_files_is_one_run_and_folders_of_them_are_seeds(tensorboard, tmp_path):
+    for run, shift in (("a", 0.0), ("b", 1.0)):
+        (tmp_path / run).mkdir()
+        values = scalars([loss + shift for loss in LOSSES])
+        (tmp_path / run / "events.out.tfevents.1.host").write_bytes(event_file(values[:4]))
+        (tmp_path / run / "events.out.tfevents.2.host").write_bytes(event_file(values[:1] + values[3:]))  # from round 2
+    one = read(tmp_path / "a", f_min=0.5)
+    assert one.train_loss.tolist() == [LOSSES]
+    assert "loss: events.out.tfevents.2.host replaces 1 rounds of earlier event files" in one.spec["log"]["notes"]
+    both = read(tmp_path)
+    np.testing.assert_allclose(both.train_loss, [LOSSES, np.array(LOSSES) + 1])
+    assert both.spec["log"]["files"] == ["a", "b"]
+    (tmp_path / "none").mkdir()
+    with pytest.raises(FedboundsError, match="none has no event files of TensorBoard"):
+        read(tmp_path / "none")
 
 
 @pytest.mark.parametrize(("content", "message"), [
@@ -584,7 +601,7 @@ def test_binary_and_large_files_and_folders_are_one_line(tmp_path, monkeypatch):
     (tmp_path / "log.csv").write_bytes(bytes(range(256)))
     with pytest.raises(FedboundsError, match="not a text file in UTF-8"):
         read(tmp_path / "log.csv")
-    with pytest.raises(FedboundsError, match=r"cannot read the log .*: Is a directory"):
+    with pytest.raises(FedboundsError, match=r"the folder .* has no event files of TensorBoard"):
         read(tmp_path)
     with pytest.raises(FedboundsError, match=r"cannot read the log .*: No such file"):
         read(tmp_path / "nothing.csv")
