@@ -597,15 +597,3 @@ def test_in_a_console_a_comparison_is_one_line_and_printed_it_is_a_summary():
     assert f"guarantee: {found.evaluation.guarantee_text}" in str(found)
     given = next(line for line in lines if line.startswith("given:"))
     assert "I = 1" in given and "eta = 6" in given
-
-
-def test_a_printed_comparison_fits_a_screen_whatever_there_is_to_say():
-    run = moments(GeneralizedFedAvg(1 / 36, 1, interval=3), toy_example(), np.tile(np.eye(3), (10, 1)))
-    found = confront(run, "arbitrary-participation/theorem-3.1", "explicit")
-    reasons = tuple(f"reason {k}: {'many words ' * 30}" for k in range(40))
-    much = replace(
-        found, evaluation=replace(found.evaluation, guarantee=False, why_not=reasons), notes=reasons, label="x " * 400
-    )
-    lines = str(much).splitlines()
-    assert len(lines) <= 30 and max(map(len, lines)) <= 100
-    assert any("more: .why_not" in line for line in lines) and any("more: .notes" in line for line in lines)

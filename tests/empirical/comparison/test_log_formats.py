@@ -345,23 +345,6 @@ def test_scalars_of_an_event_file_are_read(tensorboard, tmp_path, compared):
     np.testing.assert_array_equal(confront(trace, GAP, given=GIVEN).bound, compared.bound)
 
 
-def test_a_folder_of_event_files_is_one_run_and_folders_of_them_are_seeds(tensorboard, tmp_path):
-    for run, shift in (("a", 0.0), ("b", 1.0)):
-        (tmp_path / run).mkdir()
-        values = scalars([loss + shift for loss in LOSSES])
-        (tmp_path / run / "events.out.tfevents.1.host").write_bytes(event_file(values[:4]))
-        (tmp_path / run / "events.out.tfevents.2.host").write_bytes(event_file(values[:1] + values[3:]))  # from round 2
-    one = read(tmp_path / "a", f_min=0.5)
-    assert one.train_loss.tolist() == [LOSSES]
-    assert "loss: events.out.tfevents.2.host replaces 1 rounds of earlier event files" in one.spec["log"]["notes"]
-    both = read(tmp_path)
-    np.testing.assert_allclose(both.train_loss, [LOSSES, np.array(LOSSES) + 1])
-    assert both.spec["log"]["files"] == ["a", "b"]
-    (tmp_path / "none").mkdir()
-    with pytest.raises(FedboundsError, match="none has no event files of TensorBoard"):
-        read(tmp_path / "none")
-
-
 @pytest.mark.parametrize(("content", "message"), [
     (event_file(scalars(LOSSES))[:-5], "its end is missing; copy it when the run has ended"),
     (b"no event file at all, but text", "is no event file"),

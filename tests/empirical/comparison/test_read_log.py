@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -304,49 +303,3 @@ def test_a_trace_prints_as_a_summary(logged):
                  "batched", ("diverged",))  # fmt: skip
     assert str(wide).startswith("simulation: 1 seed; 1 seeds diverged") and len(str(wide).splitlines()) < 24
     assert str(Trace({}, {}, {}, "batched", ())) == "simulation: 0 seeds"
-
-
-def test_several_logs_are_seeds(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    values = {"a.csv": [4.0, 2.0, 1.0], "b.csv": [5.0, 3.0, 2.0]}
-    for name, losses in values.items():
-        lines = [f"{t},{loss},{loss / 2}" for t, loss in enumerate(losses)]
-        Path(name).write_text("\n".join(["round,train_loss,gradient_norm_squared", *lines]))
-    algorithm = {"kind": "fedavg", "local_step_size": 0.1, "local_steps": 5}
-    trace = read_log([*values], algorithm, "full", clients=3)
-    assert trace.train_loss.tolist() == [*values.values()] and trace.seed.tolist() == [0, 1]
-    assert trace.spec["log"]["files"] == ["a.csv", "b.csv"]
-    assert "the logs are seeds: 0 = a.csv, 1 = b.csv" in trace.spec["log"]["notes"]
-    whole = {name: np.concatenate([np.array(losses) for losses in values.values()]) for name in ("train_loss",)}
-    both = {
-        "round": [0, 1, 2] * 2,
-        "seed": [0] * 3 + [1] * 3,
-        "gradient_norm_squared": whole["train_loss"] / 2,
-        **whole,
-    }
-    joined = read_log(both, algorithm, "full", clients=3)
-    np.testing.assert_array_equal(joined.gradient_norm_squared, trace.gradient_norm_squared)
-    with pytest.raises(FedboundsError, match=r"cannot write 'b.csv': a log was read from this file"):
-        trace.save("b.csv", force=True)
-    Path("c.csv").write_text("round,train_loss\n0,1\n2,1\n")
-    with pytest.raises(FedboundsError, match=r"c.csv has other rounds than a.csv; give logs with the same rounds"):
-        read_log(["a.csv", "c.csv"], algorithm, "full", clients=3)
-    Path("d.csv").write_text("round,seed,train_loss\n0,0,1\n0,1,1\n")
-    with pytest.raises(FedboundsError, match=r"d.csv has several runs; of several logs each must have one"):
-        read_log(["a.csv", "d.csv"], algorithm, "full", clients=3)
-    with pytest.raises(FedboundsError, match="the list of logs is empty"):
-        read_log([], algorithm, "full", clients=3)
-
-
-def test_arrays_of_several_logs_share_their_participation(tmp_path):
-    algorithm = {"kind": "fedavg", "local_step_size": 0.1, "local_steps": 5}
-    weights, other = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.5, 0.5], [0.0, 1.0]])
-    paths = [tmp_path / f"{n}.npz" for n in range(3)]
-    for n, path in enumerate(paths):
-        measured = np.array([3.0, 2.0, 1.0]) + n
-        np.savez(path, round=np.arange(3), gradient_norm_squared=measured, weights=other if n == 2 else weights)
-    trace = read_log(paths[:2], algorithm)
-    np.testing.assert_array_equal(trace.participation(1), weights)
-    assert trace.gradient_norm_squared.tolist() == [[3, 2, 1], [4, 3, 2]]
-    with pytest.raises(FedboundsError, match=r"2.npz has other participation than .*0.npz"):
-        read_log(paths, algorithm)
