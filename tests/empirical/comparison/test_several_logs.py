@@ -66,11 +66,13 @@ def test_arrays_of_several_logs_share_their_participation(tmp_path):
 
 
 def test_a_folder_of_event_files_is_one_run_and_folders_of_them_are_seeds(tensorboard, tmp_path):  # noqa: F811
-    for run, shift in (("a", 0.0), ("b", 1.0)):
-        (tmp_path / run).mkdir()
+    for name, shift in (("a", 0.0), ("b", 1.0)):
+        (tmp_path / name).mkdir()
         values = scalars([loss + shift for loss in LOSSES])
-        (tmp_path / run / "events.out.tfevents.1.host").write_bytes(event_file(values[:4]))
-        (tmp_path / run / "events.out.tfevents.2.host").write_bytes(event_file(values[:1] + values[3:]))  # from round 2
+        (tmp_path / name / "events.out.tfevents.1.host").write_bytes(event_file(values[:4]))
+        (tmp_path / name / "events.out.tfevents.2.host").write_bytes(
+            event_file(values[:1] + values[3:])
+        )  # from round 2
     one = read(tmp_path / "a", f_min=0.5)
     assert one.train_loss.tolist() == [LOSSES]
     assert "loss: events.out.tfevents.2.host replaces 1 rounds of earlier event files" in one.spec["log"]["notes"]
@@ -87,8 +89,8 @@ def test_the_command_takes_several_logs(tmp_path, monkeypatch):
     for name, first in (("a.csv", 4), ("b.csv", 6)):
         Path(name).write_text(f"round,gradient_norm_squared\n0,{first}\n1,2\n2,1\n")
     logs = ["--log", "a.csv", "--log", "b.csv", "--algorithm", "fedavg,local_step_size=0.01,local_steps=5"]
-    constants = ["L=1", "F=4", "sigma=0", "nu=1", "beta=0", "delta=0"]
+    constants = ["L=1", "F=4", "sigma=0.1", "nu=1", "beta=0", "delta=0"]
     words = ["arbitrary-participation/theorem-3.1", *constants, *logs, "--participation", "full", "--clients", "4"]
     status, printed, _ = run("confront", *words)
-    assert status == 0 and "a.csv, b.csv: mean of 2 seeds" in printed
+    assert status == 0 and "a.csv, b.csv: mean of 2 logged runs" in printed
     assert "the logs are seeds: 0 = a.csv, 1 = b.csv" in printed
