@@ -15,6 +15,8 @@ from fedbounds.bounds.errors import FedboundsError
 
 LARGEST_TOML = 2**20  # bytes
 FILE_KEYS = ("data", "file", "log")  # of TOML files: their texts name files or folders
+# other keys whose texts name a file if the part before a colon ends so
+ENDINGS = {"dataset": (".npz",), "partition": (".csv", ".npy", ".json"), "network": (".py",)}
 DEEPEST = 32  # tables and lists within each other; what reads them is recursive
 TOO_DEEP = f"tables and lists lie within each other more than {DEEPEST} deep"
 # an endless dotted key: its prefixes alone are quadratic in its length
@@ -148,13 +150,16 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def _with_places(value: Any, folder: Path, key: str = "") -> Any:
-    """A document in which the texts of `FILE_KEYS`, and `@FILE`, are places as seen from here."""
+    """A document in which the texts that name files are places as seen from here."""
     if isinstance(value, Mapping):
         return {name: _with_places(inner, folder, name.rpartition(".")[2]) for name, inner in value.items()}
     if isinstance(value, list):
         return [_with_places(inner, folder, key) for inner in value]
     if isinstance(value, str) and key in FILE_KEYS:
         return _place(value, folder)
+    if isinstance(value, str) and key in ENDINGS:
+        name, colon, rest = value.partition(":")
+        return f"{_place(name, folder)}{colon}{rest}" if name.endswith(ENDINGS[key]) else value
     if isinstance(value, str) and value.strip().startswith("@"):
         return f"@{_place(value.strip()[1:], folder)}"
     return value

@@ -14,9 +14,10 @@ from fedbounds.bounds.inputs.checks import check_count, check_memory, check_numb
 from fedbounds.bounds.inputs.user_files import protect
 from fedbounds.bounds.participation.constants import check_client_weights
 from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.comparison.log_formats.binary import event_files
 from fedbounds.empirical.comparison.log_formats.leaf import is_leaf_record, read_participation
 from fedbounds.empirical.comparison.log_formats.log import LARGEST, Columns
-from fedbounds.empirical.comparison.log_formats.registry import read_file
+from fedbounds.empirical.comparison.log_formats.registry import log_paths, read_file
 from fedbounds.empirical.comparison.logged_trace import (
     DIMS,
     LOSS,
@@ -30,7 +31,8 @@ from fedbounds.empirical.comparison.logged_trace import (
 )
 from fedbounds.empirical.participation import Full, Process, Recorded, SampleWeighted, process_from_spec
 from fedbounds.empirical.participation.recorded import EmptyRounds, check_empty_rounds
-from fedbounds.empirical.simulation.trace import Trace, read_arrays
+from fedbounds.empirical.runtime.array_files import read_arrays
+from fedbounds.empirical.simulation.trace import Trace
 
 RESERVED = ("participants", "empty_rounds", "unnormalized_rounds", "diverged_at")  # counts of a trace
 GAP = "objective_gap"  # f(x_t) - f*
@@ -38,7 +40,7 @@ FULL = "full"  # every client in every round, in a word
 
 
 def read_log(
-    log: str | os.PathLike[str] | Mapping[str, Any],
+    log: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Mapping[str, Any],
     algorithm: Algorithm | Mapping[str, Any],
     participation: Process | np.ndarray | Sequence[Any] | Mapping[Any, Any] | str | os.PathLike[str] | None = None,
     *,
@@ -63,7 +65,8 @@ def read_log(
     | `gradients` | (rounds, N, d) | every client's gradient there; not in a text file |
 
     Args:
-        log: the path of a file (the page *Compare your training loop or log* lists the formats), or arrays by name.
+        log: the path of a file (the page *Compare your training loop or log* lists the formats) or of a folder of
+            TensorBoard; paths of several, of which each is one seed, with the same rounds; or arrays by name.
         algorithm: the algorithm of the loop, or its dictionary.
         participation: a record in a file or in memory, as `Recorded.read` takes it; `metrics_sys.csv` of LEAF; `"full"`
             for all clients in every round; a process or its dictionary, where nobody recorded who took part.
@@ -90,13 +93,19 @@ def read_log(
         >>> trace.gradient_norm_squared.tolist(), trace.participants.tolist()
         ([[4.0, 1.0, 0.5]], [[0, 1, 1]])
     """
-    if not isinstance(log, Mapping | str | os.PathLike):
-        raise FedboundsError(f"a log is the path of a file, or a mapping of arrays, not {quote(log)}")
+    listed = isinstance(log, list | tuple) and all(map(_is_path, log))
+    if not (listed or isinstance(log, Mapping | str | os.PathLike)):
+        raise FedboundsError(f"a log is the path of a file, a list of them, or a mapping of arrays, not {quote(log)}")
     made = check_algorithm(algorithm)
     _check_columns(columns)
     first_round = check_count("first_round", first_round, 0)
-    where = "the log" if isinstance(log, Mapping) else str(log)
-    held, notes, names = _read(log, columns, format, participation)
+    paths = [] if isinstance(log, Mapping) else log_paths(log)
+    where = " and ".join(map(str, paths)) if len(paths) < 3 else f"{paths[0]} and {len(paths) - 1} more logs"
+    where = where or "the log"
+    if isinstance(log, Mapping):
+        held, notes, names = _renamed(log, columns, where), [], None
+    else:
+        held, notes, names = _joined(paths, [_read(path, columns, format, participation) for path in paths])
     _check_names(held, where, participation is not None)
     rows = held.pop("weights", None)
     known = {name: _column(name, value, where) for name, value in held.items()}
@@ -131,24 +140,51 @@ def read_log(
     runs = [np.flatnonzero(seeds == number) for number in numbers]
     at = _recorded_rounds([rounds[run] for run in runs], T, where)
     arrays = {name: np.stack([value[run] for run in runs]) for name, value in known.items()}
-    files = [os.path.abspath(path) for path in (log, participation) if _is_path(path)]
-    for path in files:
-        protect(path)
+    read = [*paths, *([Path(participation)] if _is_path(participation) else [])]
+    for path in read:
+        for file in event_files(path) if path.is_dir() else [path]:
+            protect(file)
+    files = [path.name for path in read]
     about = {"files": files, "notes": notes} if files else None
     return build_trace(made, taken_part, at, arrays, numbers.astype(np.int64), about, p)
 
 
-def _read(
-    log: str | os.PathLike[str] | Mapping[str, Any], columns: Columns | None, format: str | None, participation: Any
-) -> tuple[dict[str, Any], list[str], Sequence[str] | None]:
-    """The arrays of a log by names of ours, notes on how it was read, and names of the clients, if it has any."""
-    if isinstance(log, Mapping):
-        return _renamed(log, columns, "the log"), [], None
-    path = Path(log)
+_Held = tuple[dict[str, Any], list[str], Sequence[str] | None]  # arrays by names of ours, notes, names of clients
+
+
+def _read(path: Path, columns: Columns | None, format: str | None, participation: Any) -> _Held:
+    """A log, and notes on how it was read."""
     if path.suffix == ".npz" and format is None:
         return _npz_columns(path, columns, participation), [], None
     found = read_file(path, columns, format)
     return found.select(columns), found.notes, found.clients
+
+
+def _joined(paths: Sequence[Path], logs: Sequence[_Held]) -> _Held:
+    """Several logs, each of one run, as one."""
+    (first, _, names), start = logs[0], paths[0]
+    if len(logs) == 1:
+        return logs[0]
+    kept = [name for name in first if name != "seed" and all(name in held for held, *_ in logs)]
+    lost = dict.fromkeys(name for held, *_ in logs for name in held if name not in (*kept, "seed"))
+    for path, (held, _, clients) in zip(paths, logs, strict=True):
+        if np.unique(held.get("seed", 0)).size > 1:
+            raise FedboundsError(f"{path} has several runs; of several logs each must have one")
+        for name, what in (("round", "rounds"), ("weights", "participation")):
+            if name in kept and not np.array_equal(held[name], first[name]):
+                raise FedboundsError(f"{path} has other {what} than {start}; give logs with the same {what}")
+        if clients != names:
+            raise FedboundsError(f"{path} has other clients than {start}; give logs with the same clients")
+    whole: dict[str, Any] = {
+        name: np.concatenate([np.asarray(held[name]) for held, *_ in logs]) for name in kept if name != "weights"
+    }
+    if "weights" in kept:
+        whole["weights"] = first["weights"]
+    whole["seed"] = np.repeat(np.arange(len(logs)), len(first["round"]) if "round" in first else 0)
+    notes = [note for _, of_log, _ in logs for note in of_log if "runs are seeds" not in note]
+    notes.append("the logs are seeds: " + ", ".join(f"{n} = {path.name}" for n, path in enumerate(paths)))
+    notes += [f"not in all logs, and not read: {', '.join(lost)}"] if lost else []
+    return whole, [*dict.fromkeys(notes)], names
 
 
 def _participation(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import shorten, wrap
 from typing import Any
 
 import numpy as np
@@ -70,9 +71,71 @@ class RunComparison(Shown):
         return f"<RunComparison with {self.result.key} [{self.form.name}]: {self._last}, {promise}>"
 
     def __str__(self) -> str:
-        """What was compared with what, measure and bound at the largest T, and whether it is a guarantee."""
-        first, *rest = self.headline.splitlines()
-        return "\n".join([first, f"  {self._last}", *(f"  {line}" for line in rest)])
+        """A summary of at most 30 lines of 100 columns; `tables()` and the attributes have all of it."""
+        heads = [
+            *wrap(f"{self.result.key} [{self.form.name}], {self.result.source}", _WIDTH, subsequent_indent="  "),
+            *wrap(str(self.measure), _WIDTH),
+            *_entry("run", f"{self.label}, {self._span}"),
+            *_entry("verdict", self._verdict),
+            *_entry("worst ratio", self._worst),
+            *_entry("conditions", self._conditions),
+            *self._constant_lines(),
+        ]
+        left = _HEIGHT - len(heads) - bool(self.why_not) - bool(self.notes)
+        listed = _items(self.why_not, left - min(len(self.notes), 3), "why_not")
+        told = _items(self.notes, left - len(listed), "notes")
+        why = ["no guarantee, because:", *listed] if listed else []
+        return "\n".join([*heads, *why, *(["notes:", *told] if told else [])])
+
+    @property
+    def _span(self) -> str:
+        """The numbers of rounds."""
+        first, last = int(self.rounds[0]), int(self.rounds[-1])
+        return f"{self.symbol} = {last}" if first == last else f"{self.symbol} = {first} to {last}"
+
+    @property
+    def _verdict(self) -> str:
+        """Whether the run crosses the bound, and whether the bound is a guarantee."""
+        crossed = self.crossings
+        if self.revoked:
+            said = self.revoked
+        elif crossed.size:
+            said = f"above the bound at {len(crossed)} of {len(self.rounds)} {self.symbol}, where a condition fails"
+        else:
+            said = f"never above the bound{'' if self.valid.all() else f', but conditions fail at some {self.symbol}'}"
+        return f"{said}; guarantee: {self.evaluation.guarantee_text}"
+
+    @property
+    def _worst(self) -> str:
+        """The largest ratio of measure and bound, and that at the largest T."""
+        ratio = self.ratio
+        last = f"measured {number(float(self.measured[-1]))}"
+        if self.standard_error is not None:
+            last += f" +- {number(float(self.standard_error[-1]))}"
+        last += f", bound {number(float(self.bound[-1]))}, ratio {ratio[-1]:.3g}"
+        at = f"{self.symbol} = {int(self.rounds[-1])}: {last}"
+        known = np.isfinite(ratio) & np.isfinite(self.bound)
+        if not known.any():
+            return f"none; {at}"
+        k = int(np.argmax(np.where(known, ratio, -np.inf)))
+        return f"{ratio[k]:.3g} at {self.symbol} = {int(self.rounds[k])}; {at}"
+
+    @property
+    def _conditions(self) -> str:
+        """Where the conditions hold, and which fail at the largest T."""
+        if self.valid.all():
+            return "hold" if len(self.rounds) == 1 else f"hold at every {self.symbol}"
+        failed = [check.text for check in self.evaluation.conditions if not np.all(check.holds)]
+        at = f"fail at {int((~self.valid).sum())} of {len(self.rounds)} {self.symbol}"
+        return f"{at}: {shorten('; '.join(failed), 2 * _WIDTH, placeholder=' ...')}" if failed else at
+
+    def _constant_lines(self) -> list[str]:
+        """The constants by their source."""
+        by_source: dict[str, list[str]] = {}
+        for name, constant in self.constants.items():
+            if name not in self.evaluation.unused:
+                by_source.setdefault(constant.source, []).append(f"{name} = {number(constant.value)}")
+        return [line for source, some in by_source.items() for line in _entry(source, ", ".join(some), most=2)]
 
     @property
     def _last(self) -> str:
@@ -209,6 +272,27 @@ class RunComparison(Shown):
         """Measured over bound at each T: how tight the bound is, (K,)."""
         with np.errstate(all="ignore"):
             return self.measured / self.bound
+
+
+_WIDTH, _HEIGHT = 100, 30  # of the printed summary
+
+
+def _entry(name: str, text: str, most: int = 3) -> list[str]:
+    """A named entry of the summary, on at most so many lines."""
+    text = shorten(text, most * (_WIDTH - 24), placeholder=" ...")
+    return wrap(f"{name + ':':<13}{text}", _WIDTH, subsequent_indent=" " * 13)
+
+
+def _items(texts: Sequence[str], most: int, where: str) -> list[str]:
+    """Texts as items of a list on at most so many lines, and how many are left out."""
+    lines: list[str] = []
+    for place, text in enumerate(texts):
+        item = wrap(shorten(text, 2 * (_WIDTH - 8), placeholder=" ..."), _WIDTH - 4)
+        more = place < len(texts) - 1
+        if len(lines) + len(item) + more > most:
+            return [*lines, f"  ... and {len(texts) - place} more: .{where}"]
+        lines += [f"  - {item[0]}", *(f"    {rest}" for rest in item[1:])]
+    return lines
 
 
 def join_comparisons(points: Sequence[RunComparison], note: str) -> RunComparison:

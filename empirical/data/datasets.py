@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
-from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, check_number
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, check_number, quote
 from fedbounds.empirical.data.image_files import (
     check_labels,
     read_cifar,
@@ -27,6 +27,7 @@ from fedbounds.empirical.data.image_files import (
     read_views,
 )
 from fedbounds.empirical.data.mimic_files import read_mortality
+from fedbounds.empirical.data.own_files import read_samples
 from fedbounds.empirical.data.synthetic_images import FEWEST_CLASSES, MOST_CLASSES, draw_images
 from fedbounds.empirical.data.synthetic_objects import SMALLEST, VIEWS, draw_views
 from fedbounds.empirical.data.synthetic_sequences import ALPHABET, draw_characters, draw_sequences
@@ -47,10 +48,10 @@ class Dataset:
 
     name: str  # the name
     train_images: np.ndarray  # `(samples, channels, height, width)`; uint8, or float32 if networks take them unchanged
-    train_labels: np.ndarray  # `(samples,)`, int64, from 0
+    train_labels: np.ndarray  # `(samples,)`, int64, from 0; of a regression `(samples, outputs)`, float32
     test_images: np.ndarray  # test_images, test_labels: likewise
     test_labels: np.ndarray
-    classes: int  # number of classes
+    classes: int  # number of classes; 0 for a regression
     owners: np.ndarray | None = None  # the owner of each training sample, from 0, `(samples,)`, int64, if known
 
     @property
@@ -104,7 +105,8 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
     made here; the others are read from files, each from its own folder inside `data`.
 
     Args:
-        name: which one; or a table, `kind` its name and the arguments of its function, if it has any.
+        name: which one; or a table, `kind` its name and the arguments of its function, if it has any; or the path of
+            an npz file, see `npz`.
         data: the folder that holds these folders; if not given, the environment variable FEDBOUNDS_DATA, else `./data`.
 
     Raises:
@@ -119,10 +121,36 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
         (72, 3, 32, 32)
     """
     arguments: dict[str, Any] = {"kind": name} if isinstance(name, str) else dict(name)
+    if (path := samples_file(name)) is not None:
+        arguments = {"kind": "npz", "file": path}
     make = DATASETS.builder(arguments)
     if "data" in inspect.signature(make).parameters:
         arguments["data"] = Path(data or os.environ.get("FEDBOUNDS_DATA") or "data")
     return make(**{key: value for key, value in arguments.items() if key != "kind"})
+
+
+def samples_file(name: str | Mapping[str, Any]) -> str | None:
+    """The path of the npz file that a data set is read from, if it is one."""
+    path = name if isinstance(name, str) else name.get("file") if name.get("kind") == "npz" else None
+    return path if isinstance(path, str) and path.endswith(".npz") else None
+
+
+def npz(file: str) -> Dataset:
+    """Features and labels of an npz file: `train_features`, `train_labels`, and, if there, `test_features`,
+    `test_labels` and `owners`.
+
+    Features are (samples, columns), (samples, height, width) or (samples, channels, height, width); bytes are pixels,
+    which are standardised. Labels that are whole numbers from 0 are classes.
+
+    Args:
+        file: the path of the file, which ends in .npz.
+    """
+    if samples_file({"kind": "npz", "file": file}) is None:
+        raise FedboundsError(f"file = {quote(file)} must be the path of a file that ends in .npz")
+    arrays, classes = read_samples(file)
+    train, labels = arrays["train_features"], arrays["train_labels"]
+    tested = arrays["test_features"], arrays["test_labels"]
+    return Dataset(Path(file).name, train, labels, *tested, classes, arrays.get("owners"))
 
 
 def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: bool = False, seed: int = 0) -> Dataset:
@@ -377,6 +405,7 @@ DATASETS: Registry[Dataset] = Registry("data set", context=("data",), kinds={
     "sequences": sequences,
     "characters": characters,
     "views": views,
+    "npz": npz,
 })  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.empirical.data.own_files import read_assignment
 from fedbounds.empirical.runtime.kinds import Registry
 
 
@@ -204,6 +205,13 @@ def owner_partition(labels: np.ndarray, clients: int, owners: np.ndarray | None)
         raise FedboundsError("partition 'owners': this data set does not say whose its samples are")
     check_count("clients", clients, high=int(owners.max()) + 1, why="each has an owner's samples at least")
     assignment = owners % clients
+    return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
+
+
+def file_partition(labels: np.ndarray, file: str) -> Partition:
+    """Each client holds the samples that a file gives it, see `own_files.read_assignment`."""
+    assignment = read_assignment(file, len(labels))
+    clients = int(assignment.max()) + 1
     return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
 
 

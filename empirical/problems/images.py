@@ -45,7 +45,8 @@ class ImageClassification(ImageProblem):
     are then unbiased for another function; `objective`, `gradient` and the metrics do not use them.
 
     Metrics: `train_loss`, f; `train_accuracy`, weighted as f; `test_loss`, `test_accuracy`, over the test
-    samples; for two classes `test_f1`, of class 1; on demand `gradient_norm_squared`, $\|\nabla f\|^2$.
+    samples, if there are any; for two classes `test_f1`, of class 1; on demand `gradient_norm_squared`,
+    $\|\nabla f\|^2$.
 
     Args:
         dataset: images and labels.
@@ -147,16 +148,18 @@ class ImageClassification(ImageProblem):
 
     def _quality_metrics(self, x: Tensor) -> dict[str, Tensor]:
         """Losses and accuracies, and with two classes the F1 score."""
-        each = np.full(len(self._test_labels), 1.0 / len(self._test_labels))
-        names = ["train_loss", "train_accuracy", "test_loss", "test_accuracy"]
+        samples = len(self._test_labels)
+        names = ["train_loss", "train_accuracy", *(["test_loss", "test_accuracy"] if samples else [])]
         found: list[list[float]] = []
         for row in x:
             trained = self._losses_hits(row, self._images, self._labels)
-            tested = self._losses_hits(row, self._test_images, self._test_labels)
-            found.append([*(float(a @ self._shares) for a in trained), *(float(a @ each) for a in tested)])
-            if self.dataset.classes == 2:
-                found[-1].append(f1_score(tested[1], self.dataset.test_labels))
-        if self.dataset.classes == 2:
+            found.append([float(a @ self._shares) for a in trained])
+            if samples:
+                tested = self._losses_hits(row, self._test_images, self._test_labels)
+                found[-1] += [float(a @ np.full(samples, 1.0 / samples)) for a in tested]
+                if self.dataset.classes == 2:
+                    found[-1].append(f1_score(tested[1], self.dataset.test_labels))
+        if samples and self.dataset.classes == 2:
             names.append("test_f1")
         return dict(zip(names, torch.tensor(found, dtype=torch.float64).T, strict=True))
 
@@ -168,16 +171,20 @@ class ImageClassification(ImageProblem):
         """
         shares = class_counts(self.partition.assignment, self.dataset.train_labels, self.clients)
         shares = shares / self.partition.sizes[:, None]
-        found: dict[str, list[np.ndarray]] = {"train_loss": [], "train_accuracy": [], "test_accuracy": []}
+        tested = self.dataset.test_labels
+        names = ("train_loss", "train_accuracy", *(("test_accuracy",) if len(tested) else ()))
+        found: dict[str, list[np.ndarray]] = {name: [] for name in names}
         for row in x:
             losses, hits = self._losses_hits(row, self._images, self._labels)
             for name, values in (("train_loss", losses), ("train_accuracy", hits)):
                 total = np.bincount(self.partition.assignment, values, minlength=self.clients)
                 found[name].append(total / self.partition.sizes)
-            tested = self.dataset.test_labels
+            if not len(tested):
+                continue
             _, hits = self._losses_hits(row, self._test_images, self._test_labels)
             number = np.maximum(np.bincount(tested, minlength=shares.shape[1]), 1)
-            found["test_accuracy"].append(shares @ (np.bincount(tested, hits, minlength=len(number)) / number))
+            each = np.bincount(tested, hits, minlength=len(number)) / number
+            found["test_accuracy"].append(shares @ each[: shares.shape[1]])  # without classes that nobody holds
         return {name: np.stack(values) for name, values in found.items()}
 
     def _evaluate(self, x: Tensor, images: Tensor, labels: Tensor, weights: np.ndarray) -> tuple[float, float]:

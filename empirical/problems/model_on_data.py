@@ -28,7 +28,8 @@ class ModelOnData(Problem):
     A stochastic gradient averages over `batch` samples of the client, drawn without replacement and afresh each time.
     With it goes what any problem has: simulation, `confront`, and the constants measured along a run.
 
-    Metrics: `train_loss`, f, and `gradient_norm_squared`, $\|\nabla f\|^2$.
+    Metrics: `train_loss`, f, and `gradient_norm_squared`, $\|\nabla f\|^2$; with test samples `test_loss`, and
+    `test_accuracy` of a module whose targets are classes.
 
     Args:
         loss: of samples at one flat parameter vector: `(d,)`, inputs `(B, ...)`, targets `(B, ...)` -> `(B,)`.
@@ -37,6 +38,7 @@ class ModelOnData(Problem):
         batch: samples of a stochastic gradient.
         lowest: a number that no loss falls below, if there is one: then the initial gap is at most $f(x_0)$ less it.
         client_weights: $p_n$, one positive number for each client, or "samples" for $m_n/\sum_im_i$.
+        test: inputs and targets that belong to no client.
 
     Raises:
         FedboundsError: no client, a client without data, inputs and targets of different numbers, a loss that is not
@@ -57,6 +59,7 @@ class ModelOnData(Problem):
         batch: int = 16,
         lowest: float | None = None,
         client_weights: Any = None,
+        test: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         sizes = [(len(inputs), len(targets)) for inputs, targets in data]
         if not sizes:
@@ -67,6 +70,7 @@ class ModelOnData(Problem):
                     f"client {n} has {inputs} inputs and {targets} targets; give as many, at least one"
                 )
         self.loss, self.data, self.start = loss, list(data), start.detach().clone()
+        self.test, self._hits = test, None
         self._check_loss(max(range(len(sizes)), key=lambda n: sizes[n]))
         self.clients, self.dimension = len(sizes), int(start.numel())
         self.dtype, self.device = start.dtype, start.device
@@ -90,6 +94,8 @@ class ModelOnData(Problem):
                 'sample: give the criterion reduction="none"'
             )
 
+    _hits: Loss | None  # whether the class of each sample is found, (B,)
+
     @staticmethod
     def from_module(
         module: torch.nn.Module,
@@ -98,13 +104,14 @@ class ModelOnData(Problem):
         batch: int = 16,
         lowest: float | None = None,
         client_weights: Any = None,
+        test: tuple[Tensor, Tensor] | None = None,
     ) -> ModelOnData:
         """A torch module, from the parameters that it has, in evaluation mode: no dropout, fixed running statistics.
 
         Args:
             module: inputs -> outputs.
             criterion: outputs and targets to the loss of every sample, `(B,)`.
-            data, batch, lowest, client_weights: as for the class.
+            data, batch, lowest, client_weights, test: as for the class.
 
         Example:
             >>> module = torch.nn.Linear(2, 3)
@@ -117,13 +124,19 @@ class ModelOnData(Problem):
         shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
         fixed = dict(module.named_buffers())
 
-        def loss(x: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
+        def outputs(x: Tensor, inputs: Tensor) -> Tensor:
             parts = x.split([shape.numel() for shape in shapes.values()])
             named = {name: part.view(shape) for part, (name, shape) in zip(parts, shapes.items(), strict=True)}
-            return criterion(torch.func.functional_call(module, named | fixed, (inputs,)), targets)
+            return torch.func.functional_call(module, named | fixed, (inputs,))
+
+        def loss(x: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
+            return criterion(outputs(x, inputs), targets)
 
         start = torch.nn.utils.parameters_to_vector(module.parameters())
-        return ModelOnData(loss, data, start, batch, lowest, client_weights)
+        problem = ModelOnData(loss, data, start, batch, lowest, client_weights, test)
+        if test is not None and not test[1].is_floating_point():
+            problem._hits = lambda x, inputs, classes: outputs(x, inputs).argmax(1) == classes
+        return problem
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         return self.start.clone()
@@ -182,10 +195,24 @@ class ModelOnData(Problem):
         return found * torch.from_numpy(without_replacement(self.sizes, self.batch))
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
-        return {
+        found = {
             "train_loss": self.objective(x),
             "gradient_norm_squared": self.objective_gradient(x).square().sum(-1),
         }
+        return found | {name: self._test_mean(x, each) for name, each in self._test_metrics().items()}
+
+    def _test_metrics(self) -> dict[str, Loss]:
+        """What is averaged over the test samples."""
+        of_samples = {"test_loss": self.loss, "test_accuracy": self._hits} if self.test is not None else {}
+        return {name: each for name, each in of_samples.items() if each is not None}
+
+    @torch.no_grad()
+    def _test_mean(self, x: Tensor, each: Loss) -> Tensor:
+        """The mean over the test samples at the models `x` (seeds, d)."""
+        assert self.test is not None
+        chunks = [*zip(*(part.split(_CHUNK) for part in self.test), strict=True)]
+        sums = [torch.stack([each(row, *some).double().sum() for some in chunks]).sum() for row in x]
+        return torch.stack(sums) / len(self.test[1])
 
     def constants(self) -> dict[str, Constant | NoConstant]:
         """None for every x, but the number of clients: the loss is anybody's."""

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import quote
 from fedbounds.empirical.problems.recurrent import last_hidden
 from fedbounds.empirical.runtime.counter_rng import uniforms
 
@@ -131,6 +132,8 @@ class Network:
     classes: int
 
     def __post_init__(self) -> None:
+        if ":" in self.name:
+            raise FedboundsError(f"network = {quote(self.name)} is a factory, which only kind = 'model-on-data' takes")
         if self.name not in _LAYERS:
             raise unknown_name("network", self.name, _LAYERS)
         smallest = 1 if self._layers.unpooled or self._layers.normalized else 2 ** len(self._layers.filters)

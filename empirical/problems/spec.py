@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +10,14 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
+import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, is_number, quote
-from fedbounds.empirical.data.datasets import Dataset, load_dataset
-from fedbounds.empirical.data.partition import PARTITIONS, Partition, cut_partition
+from fedbounds.bounds.inputs.user_files import read_bytes
+from fedbounds.empirical.data.datasets import Dataset, checksum, load_dataset, samples_file
+from fedbounds.empirical.data.own_files import LARGEST, is_partition_file
+from fedbounds.empirical.data.partition import PARTITIONS, Partition, cut_partition, file_partition
 from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.block_quadratics import (
     BlockQuadratic,
@@ -32,7 +36,16 @@ from fedbounds.empirical.problems.minimax_quadratic import (
     check_minimax_memory,
     random_quadratic_minimax,
 )
+from fedbounds.empirical.problems.model_on_data import ModelOnData
+from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
+from fedbounds.empirical.problems.own_network import (
+    RegisteredNetwork,
+    check_outputs,
+    is_factory,
+    make_module,
+    source_checksum,
+)
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.quadratics import Quadratic, check_quadratic_memory, random_quadratic, toy_example
 from fedbounds.empirical.problems.rippled_blocks import RippledBlocks, random_rippled_blocks
@@ -78,11 +91,7 @@ def vertical_networks(
         shards: for each silo the number of samples of each client; instead of `silo_clients` and `remainder`.
         partition_seed: of the permutations.
     """
-    if not isinstance(dataset, str | Mapping):
-        raise FedboundsError(f"dataset = {quote(dataset)} must be a string, or a table such as {{kind = 'glyphs'}}")
-    if not isinstance(data, str | None):
-        raise FedboundsError(f"data = {quote(data)} must be a string")
-    loaded, number = load_dataset(dataset, data), check_count("silos", silos, high=_MOST, why="N")
+    loaded, number = _load(dataset, data), check_count("silos", silos, high=_MOST, why="N")
     rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
     if shards is None:
         each = [silo_clients] * number if is_number(silo_clients) else silo_clients
@@ -154,7 +163,7 @@ def image_classification(
     *,
     dataset: str | Mapping[str, Any] = "digits",
     data: str | None = None,
-    clients: int = 50,
+    clients: int | None = None,
     network: str = "cnn",
     partition: str = "majority-class",
     similarity: float = 0.05,
@@ -168,7 +177,8 @@ def image_classification(
     device: str = "cpu",
 ) -> ImageClassification:
     """`ImageClassification` of a data set by name, split over clients by a rule by name."""
-    split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
+    rule = partition, similarity, alpha, labels_per_client, partition_seed
+    split = load_split(dataset, data, clients, network, *rule, 50)
     return ImageClassification(
         *split,
         network,
@@ -184,7 +194,7 @@ def robust_images(
     *,
     dataset: str | Mapping[str, Any] = "digits",
     data: str | None = None,
-    clients: int = 15,
+    clients: int | None = None,
     network: str = "cnn-small",
     partition: str = "dirichlet",
     similarity: float = 0.05,
@@ -198,7 +208,19 @@ def robust_images(
     device: str = "cpu",
 ) -> RobustImages:
     """`RobustImages` of a data set by name, split over clients by a rule by name."""
-    split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
+    split = load_split(
+        dataset,
+        data,
+        clients,
+        network,
+        partition,
+        similarity,
+        alpha,
+        labels_per_client,
+        partition_seed,
+        15,
+        tested=True,
+    )
     more = {"attack_steps": attack_steps, "weight_decay": weight_decay}
     return RobustImages(*split, network, batch, radius=radius, **more, device=device)
 
@@ -207,7 +229,7 @@ def fair_images(
     *,
     dataset: str | Mapping[str, Any] = "digits",
     data: str | None = None,
-    clients: int = 15,
+    clients: int | None = None,
     network: str = "cnn-small",
     partition: str = "dirichlet",
     similarity: float = 0.05,
@@ -221,7 +243,19 @@ def fair_images(
     device: str = "cpu",
 ) -> FairImages:
     """`FairImages` of a data set by name, split over clients by a rule by name."""
-    split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
+    split = load_split(
+        dataset,
+        data,
+        clients,
+        network,
+        partition,
+        similarity,
+        alpha,
+        labels_per_client,
+        partition_seed,
+        15,
+        tested=True,
+    )
     more = {"regularization": regularization, "gradient_norm": gradient_norm, "weight_decay": weight_decay}
     return FairImages(*split, network, batch, **more, device=device)
 
@@ -235,42 +269,148 @@ def scaled_objectives(*, problem: Mapping[str, Any], device: str = "cpu") -> Sca
     return ScaledObjectives(problem_from_spec(problem, device=device))
 
 
+def model_on_data(
+    *,
+    dataset: str | Mapping[str, Any],
+    data: str | None = None,
+    clients: int | None = None,
+    network: str = "mlp",
+    loss: Literal["cross-entropy", "squared"] = "cross-entropy",
+    partition: str = "even",
+    similarity: float = 0.05,
+    alpha: float = 0.5,
+    labels_per_client: int = 3,
+    partition_seed: int = 0,
+    start_seed: int = 0,
+    batch: int = 16,
+    client_weights: str | Sequence[float] | None = None,
+    device: str = "cpu",
+) -> ModelOnData:
+    r"""`ModelOnData`: a network, also of your own code, on a data set; classification or regression.
+
+    Args:
+        network: a name, or `package.module:factory` or `./file.py:factory`; the factory takes no arguments and
+            returns a torch module of rows (samples, columns) or images (samples, channels, height, width).
+        loss: `"cross-entropy"` of classes, or `"squared"`, $\frac12\|h(a)-b\|^2$.
+        start_seed: of the network's first parameters, which all seeds share.
+    """
+    check_choice("loss", loss, ("cross-entropy", "squared"))
+    rule = partition, similarity, alpha, labels_per_client, partition_seed
+    loaded, parts = load_split(dataset, data, clients, network, *rule, 50, regression=loss == "squared")
+    squared, seed = loss == "squared", check_count("start_seed", start_seed, low=0, high=2**32 - 1)
+    targets, tested = loaded.train_labels, loaded.test_labels
+    if squared:
+        targets, tested = ((part if part.ndim == 2 else part[:, None]).astype(np.float32) for part in (targets, tested))
+    outputs = targets.shape[1] if squared else loaded.classes
+    module = make_module(network, seed) if is_factory(network) else None
+    module = RegisteredNetwork(Network(network, loaded.image, outputs), seed) if module is None else module
+    features = [torch.from_numpy(part) for part in loaded.standardised()]
+    if is_factory(network) and loaded.image[:2] == (1, 1):
+        features = [part.flatten(1) for part in features]
+    train, test = (
+        (inputs.to(device), torch.from_numpy(truth).to(device))
+        for inputs, truth in zip(features, (targets, tested), strict=True)
+    )
+    check_outputs(module.to(device), network, train[0][:2], outputs, exact=squared)
+    problem = ModelOnData.from_module(
+        module,
+        (lambda out, truth: (out.reshape(truth.shape) - truth).square().sum(1) / 2)
+        if squared
+        else torch.nn.CrossEntropyLoss(reduction="none"),
+        [tuple(part[torch.from_numpy(own)] for part in train) for own in parts.samples],  # type: ignore[misc]
+        batch,
+        lowest=0.0,
+        client_weights=client_weights,
+        test=test if len(tested) else None,
+    )
+    problem.data_checksum = checksum(loaded)
+    return problem
+
+
+def file_checksums(table: Mapping[str, Any]) -> dict[str, str]:
+    """Checksums of the files that a problem's keys name, by the key: samples, partition, source of a factory."""
+    found: dict[str, str] = {}
+    if path := samples_file(table.get("dataset", "")):
+        found["dataset"] = _file_checksum(path)
+    if isinstance(partition := table.get("partition"), str) and is_partition_file(partition):
+        found["partition"] = _file_checksum(partition)
+    if isinstance(network := table.get("network"), str) and is_factory(network):
+        found["network"] = source_checksum(network)
+    return found
+
+
+def _file_checksum(path: str) -> str:
+    return hashlib.sha256(read_bytes(path, path, LARGEST)).hexdigest()
+
+
+def _load(dataset: str | Mapping[str, Any], data: str | None, *, classes: bool = True, tested: bool = True) -> Dataset:
+    """A data set, with classes and test samples where a problem needs them."""
+    if not isinstance(dataset, str | Mapping):
+        raise FedboundsError(f"dataset = {quote(dataset)} must be a string, or a table such as {{kind = 'glyphs'}}")
+    if not isinstance(data, str | None):
+        raise FedboundsError(f"data = {quote(data)} must be a string")
+    loaded = load_dataset(dataset, data)
+    if classes and not loaded.classes:
+        raise FedboundsError(
+            f"data set {loaded.name} has labels that are no classes (whole numbers from 0); for a regression use "
+            "kind = 'model-on-data' with loss = 'squared'"
+        )
+    if tested and not len(loaded.test_labels):
+        raise FedboundsError(f"data set {loaded.name} has no test samples; add test_features and test_labels to it")
+    return loaded
+
+
 def load_split(
     dataset: str | Mapping[str, Any],
     data: str | None,
-    clients: int,
+    clients: int | None,
     network: str,
     partition: str,
     similarity: float,
     alpha: float,
     labels_per_client: int,
     partition_seed: int,
+    usual: int,
+    *,
+    regression: bool = False,
+    tested: bool = False,
 ) -> tuple[Dataset, Partition]:
     """A data set and its split over clients, by their names.
 
     Args:
-        dataset: the name of a data set, or a table with its kind and keys.
+        dataset: the name of a data set, the path of an npz file, or a table with its kind and keys.
         data: the folder of its files, for data sets that are read from files.
-        clients: N.
+        clients: N; of a partition file the number of its clients, else 50, in minimax problems 15.
         network: the name of the network; checked to be a text.
-        partition: the rule of the split.
+        partition: the rule of the split, or a file (.csv, .npy, .json) with the client of each training sample, or
+            in JSON with the samples of each client.
         similarity: of the partition majority-class, in [0, 1].
         alpha: of the partitions dirichlet and class-mix, at least 0.001.
         labels_per_client: of the partitions labels and cyclic-labels.
         partition_seed: of the split.
+        usual: N if nothing says it.
+        regression: whether labels may be numbers.
+        tested: whether test samples are needed.
     """
-    if not isinstance(dataset, str | Mapping):
-        raise FedboundsError(f"dataset = {quote(dataset)} must be a string, or a table such as {{kind = 'glyphs'}}")
-    names = {"network": network, "partition": partition, "data": "" if data is None else data}
-    for name, value in names.items():
+    for name, value in {"network": network, "partition": partition}.items():
         if not isinstance(value, str):
             raise FedboundsError(f"{name} = {quote(value)} must be a string")
     similarity, alpha = real("similarity", similarity), real("alpha", alpha)
-    loaded = load_dataset(dataset, data)
+    loaded = _load(dataset, data, classes=not regression, tested=tested)
+    labels = loaded.train_labels if loaded.classes else np.zeros(len(loaded.train_labels), dtype=np.int64)
+    if is_partition_file(partition):
+        split = file_partition(labels, partition)
+        if clients not in (None, split.clients):
+            raise FedboundsError(f"clients = {quote(clients)}, but {partition} has {split.clients}; leave clients out")
+        return loaded, split
+    if not loaded.classes and partition not in ("even", "owners"):
+        raise FedboundsError(
+            f"partition = {quote(partition)} splits classes; of a regression take even, owners or a file"
+        )
     rule = PARTITIONS.builder({"kind": partition})
     possible = {
-        "labels": loaded.train_labels,
-        "clients": check_count("clients", clients),
+        "labels": labels,
+        "clients": check_count("clients", usual if clients is None else clients),
         "rng": np.random.default_rng(check_count("partition_seed", partition_seed, low=0)),
         "owners": loaded.owners,
         "similarity": similarity,
@@ -285,7 +425,8 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
 
     Kinds of quadratics: `quadratic`, `block-quadratic`, `toy`, `minimax-quadratic`, `minimax-scaled`. Other problems in
     closed form: `cosine-quadratic`, `bounded-gradient`, `displaced`, `rippled-blocks`, `vertical-least-squares`,
-    `minimax-bounded`, `minimax-one-point`. Models on data: `images`, `robust-images`, `fair-images`, `vertical`.
+    `minimax-bounded`, `minimax-one-point`. Models on data: `images`, `robust-images`, `fair-images`, `vertical`,
+    `model-on-data`.
     A problem in closed form is given by its numbers, or by the size and the `seed` of a random instance.
 
     Raises:
@@ -333,6 +474,7 @@ PROBLEMS: Registry[Problem] = Registry("problem", context=("device",), shared=lo
     "rippled-blocks": (RippledBlocks, random_rippled_blocks),
     "vertical": vertical_networks,
     "scaled": scaled_objectives,
+    "model-on-data": model_on_data,
     "minimax-quadratic": (QuadraticMinimax, random_quadratic_minimax),
     "minimax-scaled": ScaledMinimax,
     "minimax-bounded": BoundedMinimax,

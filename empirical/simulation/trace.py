@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import os
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -19,16 +17,15 @@ import numpy as np
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
-from fedbounds.bounds.inputs.checks import check_memory
 from fedbounds.bounds.inputs.output_files import Output, write_stream
-from fedbounds.bounds.inputs.user_files import open_regular, protect
+from fedbounds.bounds.inputs.user_files import protect
+from fedbounds.empirical.runtime.array_files import read_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
 SCHEMA = "fedbounds-trace-1"
-HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 ARCHIVE = rb"(?s)PK\x03\x04.{26}about\.json\.npy"  # how a trace begins
 LARGEST = 2**32  # bytes a trace may unpack to
 MOST_SHOWN = 15  # metrics in the printed summary
@@ -188,7 +185,7 @@ class Trace(Shown):
                 raise FedboundsError(f"the trace {path} has schema {about['schema']!r}, this version reads {SCHEMA!r}")
             intact = checksum == _checksum(about, arrays)
             for log in about["spec"].get("log", {}).get("files", ()):
-                protect(log)
+                protect(Path(path).parent / log)
         except FedboundsError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 raise FedboundsError(f"there is no trace {path}") from None
@@ -250,36 +247,3 @@ def _checksum(about: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def _shape(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, ...]:
-    """The shape of an array of an npz file, from its header; the archive holds as many bytes as that says."""
-    with archive.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        if version not in HEADERS:
-            raise ValueError(f"{member.filename} is an array of format {version}")
-        shape, _, dtype = HEADERS[version](file)
-        if dtype.hasobject or member.file_size - file.tell() != math.prod(shape) * dtype.itemsize:
-            raise ValueError(f"{member.filename} does not hold what its header says")
-    return shape
-
-
-def read_arrays(
-    path: str | os.PathLike[str],
-    what: str,
-    largest: int,
-    check: Callable[[Mapping[str, tuple[int, ...]]], None] | None = None,
-) -> dict[str, np.ndarray]:
-    """The arrays of an npz file, without pickles, that is a regular file and unpacks to at most so many bytes."""
-    with open_regular(path, what, largest) as file:
-        with zipfile.ZipFile(file) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
-            if unpacked > largest:
-                raise FedboundsError(f"{what} unpacks to {unpacked} bytes, more than {largest}")
-            shapes = {member.filename.removesuffix(".npy"): _shape(archive, member) for member in archive.infolist()}
-        if check is not None:
-            check(shapes)
-        check_memory(f"{what}, which unpacks to {unpacked} bytes,", 2 * unpacked)
-        file.seek(0)
-        with np.load(file, allow_pickle=False) as members:
-            return {name: members[name] for name in members.files}

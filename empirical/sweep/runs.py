@@ -219,7 +219,7 @@ class Preparation:
 def _build(name: str, table: Mapping[str, Any]) -> Component:
     from fedbounds.empirical.algorithms import algorithm_from_spec
     from fedbounds.empirical.participation import process_from_spec
-    from fedbounds.empirical.problems.spec import PROBLEMS, sketch
+    from fedbounds.empirical.problems.spec import PROBLEMS, file_checksums, sketch
     from fedbounds.empirical.simulation.engines import most_participants
 
     if name == "algorithm":
@@ -235,6 +235,7 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
     problem, clients, dimension = sketch(table)
     checksum = problem.data_checksum
     data = {} if checksum is None else {"problem.data": checksum}
+    data |= {f"problem.{key}": content for key, content in file_checksums(table).items()}
     return Component(
         PROBLEMS.with_defaults(table),
         clients,

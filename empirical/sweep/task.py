@@ -11,9 +11,11 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.participation import process_from_spec
-from fedbounds.empirical.problems import problem_from_spec
+from fedbounds.empirical.problems import Problem, problem_from_spec
 from fedbounds.empirical.problems.spec import PROBLEMS
 from fedbounds.empirical.runtime.device import resolve_device
+from fedbounds.empirical.simulation.engines import choose_engine
+from fedbounds.empirical.simulation.engines.compiled import COMPILING, SAVED, CompiledEngine
 from fedbounds.empirical.simulation.simulate import JointRun, simulate_together
 from fedbounds.empirical.simulation.trace import Trace
 
@@ -28,14 +30,18 @@ def run_task(task: Mapping[str, Any]) -> Trace:
     return trace
 
 
-def run_together(tasks: Sequence[Mapping[str, Any]]) -> Iterator[list[Trace]]:
-    """Simulate tasks that differ in nothing but the sizes of steps and seeds: traces in order, as they are there."""
-    task = tasks[0]
-    device = resolve_device(task["device"], "network" in PROBLEMS.with_defaults(task["problem"]))
+def run_together(tasks: Sequence[Mapping[str, Any]], problem: Problem | None = None) -> Iterator[list[Trace]]:
+    """Simulate tasks that differ in nothing but the sizes of steps and seeds: traces in order, as they are there.
+
+    Args:
+        tasks: of the runs.
+        problem: theirs, if it is made already.
+    """
+    task, device = tasks[0], _device(tasks[0])
     with _one_thread(), _memory_of(tasks, device):
         yield from simulate_together(
             [_setting(each) for each in tasks],
-            problem_from_spec(task["problem"], device=device),
+            problem_from_spec(task["problem"], device=device) if problem is None else problem,
             process_from_spec(task["participation"]),
             engine=task["engine"],
             record_every=task["record_every"],
@@ -43,6 +49,29 @@ def run_together(tasks: Sequence[Mapping[str, Any]]) -> Iterator[list[Trace]]:
             record_models=task["record_models"],
             record_participation=task["record_participation"],
         )
+
+
+def make_problem(task: Mapping[str, Any]) -> Problem:
+    """The problem of a task on its device."""
+    return problem_from_spec(task["problem"], device=_device(task))
+
+
+def compiling_seconds(tasks: Sequence[Mapping[str, Any]], problem: Problem | None) -> tuple[float, float]:
+    """How long runs of one batch are compiled, about, and what that saves them; zero if they are not compiled."""
+    task = tasks[0]
+    if problem is None or problem.silos or problem.ascends:
+        return 0.0, 0.0
+    seeds = max(len(each["seeds"]) for each in tasks)
+    for each in task.get("phases") or [task]:
+        algorithm = algorithm_from_spec(each["algorithm"])
+        engine = choose_engine(task["engine"], problem, algorithm, each["rounds"], seeds)
+        if isinstance(engine, CompiledEngine):
+            return COMPILING, SAVED * each["rounds"] * seeds * problem.clients * algorithm.most_local_steps(problem)
+    return 0.0, 0.0
+
+
+def _device(task: Mapping[str, Any]) -> str:
+    return resolve_device(task["device"], "network" in PROBLEMS.with_defaults(task["problem"]))
 
 
 def _setting(task: Mapping[str, Any]) -> JointRun:

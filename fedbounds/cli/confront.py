@@ -71,8 +71,16 @@ ARGUMENTS = {
 @options.results_option
 @options.workers_option
 @options.device_option
+@options.allow_import_option
 @options.json_option
-@click.option("--log", metavar="FILE", type=PathArgument(), help="A log of a run made elsewhere, instead of SPEC.toml.")
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    metavar="FILE",
+    type=PathArgument(),
+    help="A log of a run made elsewhere, or a folder of TensorBoard, instead of SPEC.toml; several are one seed each.",
+)
 @click.option(
     "--algorithm",
     metavar="KIND,NAME=VALUE,...",
@@ -130,7 +138,7 @@ def confront(
     workers: int,
     device: str | None,
     as_json: bool,
-    log: str | None,
+    logs: tuple[str, ...],
     **of_log: Any,
 ) -> int:
     """Compare the runs of SPEC.toml, or the run of a log, with the result KEY: the measured quantity and its bound.
@@ -144,11 +152,11 @@ def confront(
     fedbounds confront KEY --log history.json --algorithm fedavg,local_step_size=0.1,local_steps=5 \\
         --participation full --clients 10 L=1
     """
-    if log is not None:  # there is no SPEC.toml: KEY comes first
+    if logs:  # there is no SPEC.toml: KEY comes first
         bare = (*([] if key is None else [key]), *bare)
         key, named = (None, None) if spec is None else options.split_key(spec)
         form = form or named
-    missing = "key" if key is None else "out" if log is None and out is None else None
+    missing = "key" if key is None else "out" if not logs and out is None else None
     if missing:
         parameter = next(each for each in context.command.params if each.name == missing)
         raise click.MissingParameter(ctx=context, param=parameter)
@@ -157,8 +165,8 @@ def confront(
     drawing.check()
     given = options.read_constants(settings, source, bare)
     claims: dict[str, Any] = {"interval": interval, "given": given, "assume": assume, "trust": trust}
-    if log is not None:
-        return _confront_log(log, result, form, out, force, as_json, claims, shaded=shaded, drawing=drawing, **of_log)
+    if logs:
+        return _confront_log(logs, result, form, out, force, as_json, claims, shaded=shaded, drawing=drawing, **of_log)
     _refuse_log_options(context)
     assert out is not None
     from fedbounds.empirical.comparison.compare_sweep import confront_sweep
@@ -192,7 +200,7 @@ def confront(
 
 
 def _confront_log(
-    log: str,
+    logs: Sequence[str],
     result: Result,
     form: str | None,
     out: str | None,
@@ -209,7 +217,7 @@ def _confront_log(
     participation: str | None,
     **reading: Any,
 ) -> int:
-    """Compare the run of a log."""
+    """Compare the run of a log, or of several."""
     if algorithm is None:
         raise FedboundsError(
             "--log needs the algorithm of the run: give --algorithm, e.g. fedavg,local_step_size=0.1,local_steps=5"
@@ -230,7 +238,13 @@ def _confront_log(
         who = PARTICIPATION.build(_spec("--participation", participation))
     try:
         trace = read_log(
-            log, spec, who, format=log_format, columns=_columns(columns) or None, normalize=normalize or None, **reading
+            logs[0] if len(logs) == 1 else logs,
+            spec,
+            who,
+            format=log_format,
+            columns=_columns(columns) or None,
+            normalize=normalize or None,
+            **reading,
         )
     except FedboundsError as error:
         raise FedboundsError(_with_options(str(error))) from None
@@ -239,9 +253,10 @@ def _confront_log(
     c = compare(trace, result, form, **claims)
     with drawing.style():
         written = [] if out is None else overlay(c, shaded=shaded).save(out, force=force)
-    setting = {"label": log, "labels": {}, "seeds": trace.seed.tolist(), "keys": [], **to_dict(c)}
-    document = {"log": log, "result": result.key, "form": c.form.name, "settings": [setting]}
-    options.print_answer(as_json, "confront", document, lambda: describe([(log, c)]), written)
+    label = ", ".join(logs)
+    setting = {"label": label, "labels": {}, "seeds": trace.seed.tolist(), "keys": [], **to_dict(c)}
+    document = {"log": label, "result": result.key, "form": c.form.name, "settings": [setting]}
+    options.print_answer(as_json, "confront", document, lambda: describe([(label, c)]), written)
     return _status([c])
 
 

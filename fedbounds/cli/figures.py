@@ -52,6 +52,7 @@ def figure_names(
 @options.figure_options
 @workers_option
 @options.device_option
+@options.allow_import_option
 @options.json_option
 def figure(
     name: str,

@@ -187,6 +187,22 @@ results_option = click.option(
 workers_option = click.option(
     "--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes for missing runs."
 )
+
+
+def _allow_import(context: click.Context, _parameter: click.Parameter, allowed: bool) -> None:
+    if allowed:
+        from fedbounds.empirical.problems.own_network import allow_import
+
+        context.with_resource(allow_import())
+
+
+allow_import_option = click.option(
+    "--allow-import",
+    is_flag=True,
+    expose_value=False,
+    callback=_allow_import,
+    help="Import the network of a sweep that is given as FILE.py:FACTORY or MODULE:FACTORY; this runs its code.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 FIGURE_OPTIONS = (

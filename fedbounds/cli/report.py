@@ -35,6 +35,7 @@ from fedbounds.cli.options import Drawing, OutputPath, PathArgument
 @options.results_option
 @options.workers_option
 @options.device_option
+@options.allow_import_option
 @options.json_option
 def report(
     spec: str | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -23,6 +24,7 @@ from fedbounds.cli.options import Count, OutputPath, PathArgument
 if TYPE_CHECKING:
     from fedbounds.empirical.algorithms.algorithm import LinkLoad
     from fedbounds.empirical.sweep import Outcome, Run, RunRow, Store
+    from fedbounds.empirical.sweep.batches import Batch
     from fedbounds.empirical.sweep.cluster import Scheduler
     from fedbounds.empirical.sweep.estimate import Estimate
 
@@ -33,6 +35,7 @@ out_option = click.option(
 
 
 PROBE_SECONDS = 10
+_STARTING = 0.3  # seconds from the start of the process to that of the command
 
 
 @click.command("run")
@@ -43,6 +46,7 @@ PROBE_SECONDS = 10
 )
 @click.option("--shard", "part", metavar="I/N", help="Part I of N of the runs, for job arrays that share one folder.")
 @options.device_option
+@options.allow_import_option
 @click.option("--dry-run", is_flag=True, help="List the runs with estimates of time and memory; write nothing.")
 @click.option(
     "--probe",
@@ -75,6 +79,7 @@ def run(
     fedbounds run examples/sweep.toml --cluster tcp://login1:8786
     fedbounds run examples/sweep.toml --shard $SLURM_ARRAY_TASK_ID/8
     """
+    began = time.perf_counter()
     from fedbounds.empirical.sweep import execute, shard
     from fedbounds.empirical.sweep.batches import parse_shard
     from fedbounds.empirical.sweep.executor import runs_bar
@@ -93,7 +98,7 @@ def run(
         name = f"{name}, shard {chosen[0]}/{chosen[1]}"
     at_once = scheduler.workers if scheduler else 1 if workers is None else workers
     if dry_run:
-        _show_plan(name, head, runs, store, at_once, PROBE_SECONDS if probe is None else probe, as_json)
+        _show_plan(name, head, runs, store, at_once, PROBE_SECONDS if probe is None else probe, began, as_json)
         return 0
     with _executor(scheduler) as executor, runs_bar(name) as progress:
         outcomes = execute(
@@ -128,6 +133,7 @@ def run(
 @click.command("results")
 @spec_argument
 @options.device_option
+@options.allow_import_option
 @click.option("--csv", "csv_path", metavar="F", type=OutputPath(), help="Write the table to a CSV file.")
 @options.force_option
 @out_option
@@ -314,17 +320,25 @@ SHOWN_SECONDS = 0.1  # a dry run shows estimates from here on
 
 
 def _show_plan(
-    name: str, head: dict[str, Any], runs: Sequence[Run], store: Store, workers: int, patience: int, as_json: bool
+    name: str,
+    head: dict[str, Any],
+    runs: Sequence[Run],
+    store: Store,
+    workers: int,
+    patience: int,
+    began: float,
+    as_json: bool,
 ) -> None:
     from fedbounds.empirical.simulation.runtime_estimate import format_duration
     from fedbounds.empirical.sweep.estimate import Probe, estimate, probe
 
-    def probe_runs(some: Sequence[Run]) -> Probe:
+    def probe_runs(planned: Sequence[Batch]) -> Probe:
         with progress_bar("settings probed") as progress:
-            return probe(some, patience, progress)
+            return probe(planned, patience, progress)
 
     statuses = {run.key: store.read_status(run.key) for run in runs}
-    found = estimate(runs, statuses, workers, probe_runs if patience else None)
+    planning = _STARTING + time.perf_counter() - began
+    found = estimate(runs, statuses, workers, probe_runs if patience else None, planning)
     if as_json:
         listed = [
             {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import wrap
 
 import numpy as np
 
-from fedbounds.bounds.advice.advise import Advice
+from fedbounds.bounds.advice.advise import Advice, Advised
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.registry import load
 from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.picture import Curve, Picture
 
@@ -23,7 +25,7 @@ def advice_picture(found: Advice) -> Picture:
         drawn = [row for row in rows if row.curve and not row.coverage.mark]
         curves = [
             Curve(
-                f"{row.key} [{row.coverage.form}]{'' if row.guarantee else ', no guarantee'}",
+                f"{_name(row)} [{row.coverage.form}]{'' if row.guarantee else ', no guarantee'}",
                 np.array([next(iter(choice.whole.values())) for choice in row.curve], dtype=float),
                 np.array([choice.goal for choice in row.curve]),
             )
@@ -37,7 +39,7 @@ def advice_picture(found: Advice) -> Picture:
     target = f"target {found.question.target:g} for the {found.measured}"
     reasons = sorted({reason for _, rows in found.groups for row in rows for reason in row.why_not})
     best = ", ".join(
-        f"{row.key}: {row.curve[int(np.argmin([c.goal for c in row.curve]))].whole}"
+        f"{_name(row)}: {_numbers(row.curve[int(np.argmin([c.goal for c in row.curve]))].whole)}"
         for _, rows in found.groups for row in rows[:1] if row.curve
     )  # fmt: skip
     caption = (
@@ -58,3 +60,13 @@ def advice_picture(found: Advice) -> Picture:
         x_scale="log",
         legends=len(groups) > 1,
     )
+
+
+def _name(row: Advised) -> str:
+    """A result in words: paper and number."""
+    source = load(row.key).source
+    return f"{source.paper}, {source.number}"
+
+
+def _numbers(chosen: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in chosen.items())

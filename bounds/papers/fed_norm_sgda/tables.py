@@ -1,15 +1,12 @@
 """Tables 1 and 2 of Sharma et al. (2023): orders as printed, and as computed from the theorems."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.asymptotics.exact_lp import maximize
-from fedbounds.bounds.asymptotics.orders import growth_exponents
-from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.asymptotics.rates import Complexity, best_complexity
 from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
 from fedbounds.bounds.papers.fed_norm_sgda.composites import DERIVED, K, a_m, d
 from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4
@@ -19,75 +16,9 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import ENVELOPE, PAPER, THEOR
 from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import OverClients, SumOverClients
-from fedbounds.bounds.theory.expressions import substitute
 from fedbounds.bounds.theory.measures import Measure, single
 from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
 from fedbounds.bounds.theory.symbols import NONE
-
-FIRST = 10**6  # the rate counts so much more than the work that it alone decides
-
-
-@dataclass(frozen=True)
-class Complexity:
-    r"""The best rate of a bound, and the least work at which it is reached."""
-
-    rate: Fraction  # $\rho$: the bound is $O(T^{-\rho})$, no choice of exponents makes it fall faster
-    exponents: Mapping[str, Fraction]  # symbol to the power of T that reaches it
-    work: str  # the symbol of the work in a round
-
-    @property
-    def rounds(self) -> Fraction:
-        r"""a, where a target $\epsilon$ for the norm takes $\epsilon^{-a}$ rounds (the bound is on the square)."""
-        return 2 / self.rate
-
-    @property
-    def total_work(self) -> Fraction:
-        r"""b, where it takes $\epsilon^{-b}$ units of work over all rounds."""
-        return self.rounds * (1 + self.exponents[self.work])
-
-
-def best_complexity(
-    terms: Iterable[Term],
-    conditions: Iterable[Condition],
-    rounds: sp.Symbol,
-    free: Sequence[sp.Symbol],
-    work: sp.Symbol,
-    at: Mapping[sp.Expr, sp.Expr] | None = None,
-    whole: Iterable[sp.Symbol] = (),
-) -> Complexity:
-    r"""The best exponents of the free symbols, and of the work the least with which the rate is still reached."""
-    symbols, values = [rounds, *free], dict(at or {})
-    rows: list[list[Fraction]] = []
-    limits: list[Fraction] = []
-
-    def exponents(expression: sp.Expr) -> list[list[Fraction]]:
-        return growth_exponents(substitute(expression, values), symbols)
-
-    def add(row: Sequence[Fraction | int], limit: Fraction | int) -> None:
-        if limit < 0:
-            raise FedboundsError(f"a part grows like {rounds}^{-limit} where the free symbols are constant")
-        rows.append([Fraction(x) for x in row])
-        limits.append(Fraction(limit))
-
-    for term in terms:
-        for power, *others in exponents(term.expression):
-            add([*others, 1], -power)  # power + others.v <= -rho
-    for condition in conditions:
-        larger, smaller = (
-            (condition.left, condition.right) if condition.op in ("<=", "<") else (condition.right, condition.left)
-        )
-        bound = exponents(smaller)
-        if len(bound) != 1:
-            raise FedboundsError(f"{condition.text} does not compare with a product")
-        for power, *others in exponents(larger):
-            low, *rest = bound[0]
-            add([*(a - b for a, b in zip(others, rest, strict=True)), 0], low - power)
-    for symbol in whole:
-        add([*(-int(symbol == z) for z in free), 0], 0)
-    best = maximize([*(-int(work == z) for z in free), FIRST], rows, limits)
-    *found, rate = best.point
-    return Complexity(rate, {z.name: v for z, v in zip(free, found, strict=True)}, work.name)
-
 
 n = NOTATION
 WORK = sp.Symbol("work", positive=True)  # n tau: gradients of all clients in a round

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,10 +47,28 @@ FORMATS = {  # in the order in which they are tried
 }
 
 
+def log_paths(log: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The paths of logs, one for each run: of a folder itself if it holds event files, else its folders with some."""
+    paths: list[Path] = []
+    for path in [Path(log)] if isinstance(log, str | os.PathLike) else map(Path, log):
+        if not path.is_dir() or binary.event_files(path):
+            paths.append(path)
+            continue
+        runs = sorted(each for each in path.iterdir() if each.is_dir() and binary.event_files(each))
+        if not runs:
+            raise FedboundsError(f"the folder {path} has no event files of TensorBoard; give a file of another log")
+        paths += runs
+    if not paths:
+        raise FedboundsError("the list of logs is empty; give at least one file")
+    return paths
+
+
 def read_file(path: Path, columns: Columns | None, format: str | None) -> Log:
     """A log in the format that is named, else in the first one that recognizes it."""
     if format is not None:
         return FORMATS[check_choice("format", format, tuple(FORMATS))].read(path, columns)
+    if path.is_dir():
+        return FORMATS["tensorboard"].read(path, columns)
     with open_regular(path, f"the log {path}", LARGEST) as file:
         beginning = file.read(BEGINNING).decode("utf-8-sig", "replace")
     for known in FORMATS.values():

@@ -23,6 +23,8 @@ Steps = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 _LOG = logging.getLogger("fedbounds")
 
 REPAID = 7_000_000  # local steps of dense networks that save more than compiling takes; see benchmarks/compiled.py
+SAVED = 4e-6  # seconds that a compiled local step saves
+COMPILING = 30.0  # seconds
 WRITTEN_OUT = 16  # local steps that are compiled one after another: an eighth faster than a loop, for a second each
 IN_A_ROW = 3  # rounds of one shape before it is compiled
 MOST_SHAPES = 2  # that are compiled for

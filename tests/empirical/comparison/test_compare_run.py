@@ -589,6 +589,11 @@ def test_in_a_console_a_comparison_is_one_line_and_printed_it_is_a_summary():
     found = confront(run, "arbitrary-participation/theorem-3.1", "explicit")
     assert "\n" not in repr(found) and "array" not in repr(found) and "at T = 30: measured" in repr(found)
     lines = str(found).splitlines()
-    assert lines[0].startswith("exact given the record against arbitrary-participation/theorem-3.1 [explicit]")
-    assert lines[1].startswith("  at T = 30: measured ") and lines[1].endswith("(conditions hold)")
-    assert f"  guarantee: {found.evaluation.guarantee_text}" in lines
+    assert lines[0].startswith("arbitrary-participation/theorem-3.1 [explicit], Wang & Ji 2022, Theorem 3.1")
+    assert f"run:         {found.label}, T = {int(found.rounds[0])} to 30" in lines
+    worst = int(np.argmax(found.ratio))
+    ratio = f"worst ratio: {found.ratio[worst]:.3g} at T = {int(found.rounds[worst])}; T = 30: measured "
+    assert sum(line.startswith(ratio) for line in lines) == 1
+    assert f"guarantee: {found.evaluation.guarantee_text}" in str(found)
+    given = next(line for line in lines if line.startswith("given:"))
+    assert "I = 1" in given and "eta = 6" in given

@@ -249,7 +249,7 @@ def test_leaf_weights_clients_by_1_over_n_and_participants_by_samples(tmp_path):
     np.testing.assert_allclose(trace.participation(0), TAKEN)
     assert trace.train_loss.tolist() == [LOSSES] and trace.empty_rounds.tolist() == [1]
     assert "train_loss is the mean over clients with weight 1/N" in trace.spec["log"]["notes"][0]
-    assert trace.spec["log"]["files"] == [str(stat), str(system)]
+    assert trace.spec["log"]["files"] == [stat.name, system.name]
     other = read_log(
         stat, FEDAVG, system, columns={"train_loss": "train_loss_by_samples", "test_accuracy": "test_accuracy"}
     )
@@ -584,7 +584,7 @@ def test_binary_and_large_files_and_folders_are_one_line(tmp_path, monkeypatch):
     (tmp_path / "log.csv").write_bytes(bytes(range(256)))
     with pytest.raises(FedboundsError, match="not a text file in UTF-8"):
         read(tmp_path / "log.csv")
-    with pytest.raises(FedboundsError, match=r"cannot read the log .*: Is a directory"):
+    with pytest.raises(FedboundsError, match=r"the folder .* has no event files of TensorBoard"):
         read(tmp_path)
     with pytest.raises(FedboundsError, match=r"cannot read the log .*: No such file"):
         read(tmp_path / "nothing.csv")

@@ -383,7 +383,7 @@ def test_a_process_that_cannot_have_made_the_log_is_refused(trace):
 def test_what_is_no_log_at_all_is_one_line():
     nothings: list[Any] = [None, 3, [1, 2]]
     for nothing in nothings:
-        with pytest.raises(FedboundsError, match="a log is the path of a file, or a mapping of arrays"):
+        with pytest.raises(FedboundsError, match="a log is the path of a file, a list of them, or a mapping of arrays"):
             read_log(nothing, FedAvg(0.1, 1), Q)
 
 

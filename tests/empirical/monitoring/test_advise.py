@@ -128,9 +128,11 @@ def test_an_example_says_what_to_do_and_draws_it():
     assert "guarantee: yes" in text and max(map(len, text.splitlines())) <= 120
     drawn = advice_picture(found)
     one = found.of("tdcd/theorem-1")
-    curve = next(c for c in drawn.curves if c.label.startswith("tdcd/theorem-1"))
+    curve = next(c for c in drawn.curves if c.label.startswith("Das et al. 2022, Theorem 1 ["))
     assert curve.y.min() == spent(one).seconds and curve.x[curve.y.argmin()] == one.at["Q"]
     assert "by bounds, not by runs" in drawn.caption
+    assert f"Das et al. 2022, Theorem 1: Q = {int(one.at['Q'])}" in drawn.caption
+    assert not any("/" in c.label or "_" in c.label for c in drawn.curves)
     assert len(found.to_dataframe()) == sum(len(rows) for _, rows in found.groups)
 
 

@@ -43,6 +43,7 @@ VALID = {
             "kind": "bounded-gradient", "clients": 3, "dimension": 2, "shape": "log-cosh", "heterogeneity": 1.0,
             "condition": 4.0, "noise": 0.1, "spread": 2.0, "seed": 1,
         },
+        {"kind": "model-on-data", "dataset": "digits", "clients": 3, "network": "linear", "client_weights": [1, 2, 3]},
         {"kind": "scaled", "problem": {"kind": "quadratic", "clients": 2, "dimension": 1, "client_weights": [1, 2]}},
         {
             "kind": "quadratic", "clients": 3, "dimension": 2, "heterogeneity": 1.0, "condition": 4.0, "shared": False,
@@ -93,6 +94,11 @@ VALID = {
             "kind": "rippled-blocks", "silos": 2, "clients": 2, "dimension": 2, "condition": 4.0, "ripple": 0.5,
             "ripple_frequency": 1.0, "noise": 0.1, "noise_frequency": 3.0, "noise_law": "signs", "shared_noise": True,
             "spread": 2.0, "seed": 1,
+        },
+        {
+            "kind": "model-on-data", "dataset": "wine", "data": "data", "clients": 3, "network": "linear",
+            "loss": "squared", "partition": "labels", "similarity": 0.1, "alpha": 0.5, "labels_per_client": 2,
+            "partition_seed": 1, "start_seed": 2, "batch": 4,
         },
         {
             "kind": "vertical", "dataset": "breast-cancer", "data": "data", "silos": 2, "split": "columns",

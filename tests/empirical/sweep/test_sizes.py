@@ -14,7 +14,7 @@ from fedbounds.empirical.comparison.read_log import read_log
 from fedbounds.empirical.participation import Bernoulli, Recorded, WithoutReplacement
 from fedbounds.empirical.problems import ModelOnData
 from fedbounds.empirical.problems.spec import problem_from_spec
-from fedbounds.empirical.simulation import trace
+from fedbounds.empirical.runtime import array_files
 
 MANY = 10**6  # clients
 FEDAVG = {"kind": "fedavg", "local_step_size": 0.1, "local_steps": 5}
@@ -91,7 +91,7 @@ def test_a_log_beyond_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.
     def refuse(what: str, size: int) -> None:
         raise FedboundsError(f"{what} {size}")
 
-    monkeypatch.setattr(trace, "check_memory", refuse)
+    monkeypatch.setattr(array_files, "check_memory", refuse)
     with pytest.raises(FedboundsError, match=r"which unpacks to \d{6} bytes, \d{6}"):
         read_log(path, FEDAVG, participation=halves(2))
 

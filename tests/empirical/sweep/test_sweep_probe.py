@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fedbounds.empirical.sweep import Run, RunStatus, plan, resolve
-from fedbounds.empirical.sweep.batches import setting
+from fedbounds.empirical.sweep.batches import Batch, setting
 from fedbounds.empirical.sweep.estimate import Probe, estimate, extrapolate_seconds, probe
 from tests.empirical.sweep.test_sweep_shards import QUADRATICS
 
@@ -48,9 +49,10 @@ def test_a_setting_that_fails_and_one_that_never_ends_are_left_out_of_a_probe() 
     fails = Run("f", {**first.task, "rounds": 7, "problem": {"kind": "no-such-problem"}}, 1.0)
     never = Run("n", {**first.task, "problem": heavy, "algorithm": endless, "engine": "batched"}, 1.0)
     told: list[tuple[int, int]] = []
-    found = probe([first, fails, never], 1.5, lambda done, whole: told.append((done, whole)))
+    found = probe([(first,), (fails,), (never,)], 1.5, lambda done, whole: told.append((done, whole)))
     assert list(found.seconds) == [setting(first.task)] and 0 < found.seconds[setting(first.task)] < 60
     assert told == [(1, 3), (2, 3)] and found.memory > 50 * 2**20
+    assert found.starting > 0.1 and found.building >= 0 and found.once[setting(first.task)] >= 0
 
 
 def test_rounds_are_tried_where_nothing_has_been_finished_and_stand_for_all_like_them() -> None:
@@ -59,9 +61,9 @@ def test_rounds_are_tried_where_nothing_has_been_finished_and_stand_for_all_like
     runs = plan(resolve(QUADRATICS))
     asked: list[int] = []
 
-    def trial(some: Sequence[Run]) -> Probe:
-        asked.append(len(some))
-        return Probe({setting(some[0].task): 50.0}, 9 * 2**20)
+    def trial(planned: Sequence[Batch]) -> Probe:
+        asked.append(sum(map(len, planned)))
+        return Probe({setting(planned[0][0].task): 50.0}, 9 * 2**20)
 
     missing = {run.key: RunStatus("missing", {}) for run in runs}
     found = estimate(runs, missing, 1, trial)
@@ -71,4 +73,29 @@ def test_rounds_are_tried_where_nothing_has_been_finished_and_stand_for_all_like
     done = RunStatus("done", {"seconds": 1.0, "provenance": {"peak_bytes": 5 * 2**20}})
     some = estimate(runs, missing | {runs[0].key: done}, 1, trial)
     assert (some.measured, some.tried) == (1, 0) and asked == [6]
-    assert estimate(runs, {run.key: done for run in runs}, 1, trial).total == 0 and asked == [6]
+    assert estimate(runs, {run.key: done for run in runs}, 1, trial, 3.0).total == 0 and asked == [6]
+
+
+def test_what_a_process_does_once_is_counted_for_each_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: four batches of 10 seconds of one setting; planning takes 3, starting 2, problems 5, compiling 7."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
+    task = plan(resolve({**QUADRATICS, "seeds": 4, "seeds_per_run": 1}))[0].task
+    runs = [Run(f"{n}", task | {"seeds": [n]}, 1.0) for n in range(4)]
+    name = setting(task)
+
+    def trial(planned: Sequence[Batch]) -> Probe:
+        return Probe({name: 10.0}, 2**20, {name: 7.0}, starting=2.0, building=5.0)
+
+    missing = {run.key: RunStatus("missing", {}) for run in runs}
+    alone, two, four = (estimate(runs, missing, workers, trial, 3.0) for workers in (1, 2, 4))
+    assert alone.total == alone.elapsed == two.total == 3 + 7 + 40
+    assert two.elapsed == 3 + 2 + 5 + 7 + 20
+    assert four.elapsed == 3 + 2 * (2 + 5 + 7 + 10)  # four processes on two processors
+
+
+def test_a_probe_times_problems_and_writing_but_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    run = plan(resolve({**QUADRATICS, "vary": {}}))[0]
+    found = probe([(run,)], 5.0)
+    assert found.seconds[setting(run.task)] > 0 and not [*tmp_path.iterdir()]

@@ -1,0 +1,161 @@
+r"""Tables of results for a paper: rates, step sizes, conditions and assumptions, with citations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fedbounds.bounds.asymptotics.rates import Rate, rate
+from fedbounds.bounds.audit.ledger import mark
+from fedbounds.bounds.display.tables import Shown, Table, tex
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.printing import latex
+from fedbounds.bounds.theory.registry import load, paper
+from fedbounds.bounds.theory.result import OPERATORS, Form, Result, plain_amsmath
+
+_COLUMNS = ("result", "rate", "step sizes", "conditions", "assumptions")
+_WIDTHS = (0.19, 0.16, 0.15, 0.2, 0.2)  # of the columns, in line widths
+
+
+@dataclass(frozen=True)
+class RateRow:
+    """One form of a result in the table; formulas are LaTeX without dollars."""
+
+    key: str
+    form: str
+    number: str  # of the result in its paper
+    cite: str  # the paper's BibTeX key; empty if it has no entry
+    measure: str
+    rate: str  # empty if it cannot be told
+    rate_of: str  # the form whose rate this is: of this one, or of a looser one with the same left-hand side
+    stays: tuple[str, ...]  # the terms that do not fall with the number of rounds
+    steps: tuple[str, ...]
+    conditions: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    note: str  # why not to rely on it, or why its rate is not told
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Its cells in LaTeX."""
+        cited = f"~\\cite{{{self.cite}}}" if self.cite else f" ({tex(self.key.partition('/')[0])})"
+        named = f"{tex(self.number)}{cited}, {tex(self.form)}" + (f" ({tex(self.note)})" if self.note else "")
+        told = f"${self.rate}$" if self.rate else "--"
+        told += f" plus {tex(', '.join(self.stays))}" if self.stays else ""
+        formulas = [r" \newline ".join(f"${one}$" for one in each) for each in (self.steps, self.conditions)]
+        return named, rf"${self.measure}$: {told}", *formulas, tex(", ".join(self.assumptions))
+
+
+@dataclass(frozen=True)
+class RateTable(Shown):
+    """Rates of results, with their step sizes, conditions and assumptions."""
+
+    rows: tuple[RateRow, ...]
+    bibtex: str  # the entries of the papers
+
+    @property
+    def latex(self) -> str:
+        """The table as LaTeX; it needs amsmath and booktabs."""
+        columns = "".join(rf"p{{{width}\linewidth}}" for width in _WIDTHS)
+        head = " & ".join(name.capitalize() for name in _COLUMNS)
+        body = " \\\\\n\\addlinespace\n".join(" &\n  ".join(row.cells) for row in self.rows)
+        lines = [
+            r"% \usepackage{amsmath,booktabs}",
+            rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+            r"\toprule",
+            head + r" \\",
+            r"\midrule",
+            body + r" \\",
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        return plain_amsmath("\n".join(lines))
+
+    def tables(self) -> tuple[Table, ...]:
+        """The rows; rates, step sizes and conditions are formulas."""
+        rows = [
+            (f"{r.key} [{r.form}]", r.rate, ", ".join(r.steps), r", \; ".join(r.conditions), ", ".join(r.assumptions))
+            for r in self.rows
+        ]
+        return (Table("", _COLUMNS, rows, _COLUMNS[1:4]),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as a document."""
+        return {"rows": [vars(row) for row in self.rows], "latex": self.latex, "bibtex": self.bibtex}
+
+
+def rate_table(keys: Sequence[tuple[str, str | None]]) -> RateTable:
+    """The rates of results; the form is the default one if it is None.
+
+    The rate is that at the step sizes that a form prescribes, else at the best powers of the number of rounds that its
+    conditions admit. Where the order of a form cannot be told, it is that of a looser form of the same result.
+
+    Raises:
+        FedboundsError: no keys, an unknown one, or one that stands twice.
+
+    Example:
+        >>> table = rate_table([("arbitrary-participation/theorem-3.1", "explicit")])
+        >>> table.rows[0].rate, table.rows[0].stays, table.rows[0].steps
+        ('O(T^{-1/2})', ('window divergence',), ('\\\\gamma \\\\propto T^{-1/4}', '\\\\eta \\\\propto T^{-1/4}'))
+    """
+    if not keys:
+        raise FedboundsError("the table has no KEY; name at least one result, e.g. arbitrary-participation/theorem-3.1")
+    loaded = [(load(key), name) for key, name in keys]
+    chosen = [(result, result.form(name)) for result, name in loaded]
+    rows = tuple(_row(result, form) for result, form in chosen)
+    names = [f"{row.key}:{row.form}" for row in rows]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise FedboundsError(f"{twice[0]} stands twice; name each result and form once")
+    entries = dict.fromkeys(paper(result.paper).bibtex for result, _ in chosen)
+    return RateTable(rows, "\n\n".join(filter(None, entries)) + "\n")
+
+
+def _row(result: Result, form: Form) -> RateRow:
+    found, of, why = _known_rate(result, form)
+    notation = result.notation
+    steps = tuple(f"{notation[name].latex} = {latex(value, notation)}" for name, value in form.prescribes.items())
+    if found is not None and not steps:
+        steps = tuple(
+            f"{notation[name].latex} \\propto {_power(notation[found.rounds.name].latex, power)}"
+            for name, power in found.steps.items()
+        )
+    return RateRow(
+        result.key,
+        form.name,
+        result.source.number,
+        _cite_key(paper(result.paper).bibtex),
+        (form.measure or result.measure).latex,
+        "" if found is None else f"O({_power(notation[found.rounds.name].latex, -found.power)})",
+        of,
+        () if found is None else found.stays,
+        steps,
+        tuple(
+            f"{latex(c.left, notation)} {OPERATORS.get(c.op, c.op)} {latex(c.right, notation)}" for c in form.hypotheses
+        ),
+        tuple(assumption.name for assumption in form.assumptions),
+        "; ".join(filter(None, [mark(result, form), why])),
+    )
+
+
+def _known_rate(result: Result, form: Form) -> tuple[Rate | None, str, str]:
+    """The rate of a form, or of the first other one that bounds the same and is not refuted."""
+    others = [f for f in result.forms if f is not form and f.measure == form.measure and not f.refuted_by]
+    others.sort(key=lambda f: f.order_only)
+    why = ""
+    for one in (form, *others):
+        try:
+            return rate(result, one), one.name, "" if one is form else f"rate of {one.name}"
+        except FedboundsError as error:
+            why = why or str(error)
+    return None, "", "no rate" if why else ""
+
+
+def _power(symbol: str, power: Fraction) -> str:
+    return "1" if not power else symbol if power == 1 else f"{symbol}^{{{power}}}"
+
+
+def _cite_key(bibtex: str) -> str:
+    found = re.match(r"\s*@\w+\{([^,\s]+),", bibtex)
+    return found[1] if found else ""

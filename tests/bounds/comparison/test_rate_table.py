@@ -1,0 +1,104 @@
+"""Tables of rates: the rates against values of the bounds, the LaTeX against a typesetter."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedbounds.bounds.asymptotics.rates import rate
+from fedbounds.bounds.comparison.rate_table import rate_table
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load, papers
+from tests.bounds.theory.test_theorem_latex import draw, formulas_and_words
+from tests.command_line import run
+
+T = np.array([1e16, 1e20])
+CHOSEN = {
+    "arbitrary-participation/theorem-3.1:explicit": dict(
+        L=1, F=5, I=2, P=2, rho=0.7, sigma=1, nu=1, beta=1, delta=0, T=T
+    ),
+    "fedau/theorem-2:explicit": dict(L=1, F=5, I=2, sigma=1, delta=1, G=1, W=0, Q=2, N=10, T=T),
+    "tdcd/theorem-1:repaired": dict(L=1, Lmax=1, Delta=1, S=1, Q=4, R=T),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_bounds_fall_at_their_rate_and_no_slower_steps_are_better(name: str) -> None:
+    key, form = name.split(":")
+    result, known = load(key), CHOSEN[name]
+    found = rate(result, result.form(form))
+
+    def slope(shift: float) -> float:
+        steps = {s: T ** (float(power) + shift) for s, power in found.steps.items()}
+        low, high = evaluate(result, {**known, **steps}, form=form).value
+        return -np.log(high / low) / np.log(T[1] / T[0])
+
+    assert slope(0) == pytest.approx(float(found.power), abs=0.02)
+    assert max(slope(-0.05), slope(0.05)) < float(found.power) + 0.02
+
+
+@pytest.mark.parametrize(
+    ("key", "form", "power", "stays"),
+    [
+        ("arbitrary-participation/corollary-3.2", "sharp", Fraction(1, 2), ("window divergence",)),
+        ("fed-norm-sgda/theorem-1", "sharp", Fraction(1, 2), ()),
+        ("fed-norm-sgda/theorem-2", "repaired", Fraction(1, 4), ()),
+        ("fedmrn/remark-2-strongly-convex", "printed", Fraction(1), ()),
+    ],
+)
+def test_known_rates(key: str, form: str, power: Fraction, stays: tuple[str, ...]) -> None:
+    found = rate(load(key), load(key).form(form))
+    assert (found.power, found.stays) == (power, stays)
+
+
+def test_every_theorem_has_a_row_that_can_be_typeset() -> None:
+    keys = [(r.key, None) for p in papers() for r in p.results if r.kind == "theorem"]
+    table = rate_table(keys)
+    assert table.latex.count("{") == table.latex.count("}") and table.latex.count("\\\\\n") == len(keys) + 1
+    formulas, words = formulas_and_words(table.latex)
+    for formula in formulas:
+        draw(formula)
+    assert not re.search(r"(?<!\\)[_^]", words.replace(r"\linewidth", ""))
+    for row in table.rows:
+        entry = f"{{{row.cite},"
+        assert row.cite and table.bibtex.count(entry) == 1 and (row.rate or "no rate" in row.note)
+
+
+def test_a_form_without_an_order_has_the_rate_of_a_looser_one() -> None:
+    (row,) = rate_table([("fedau/theorem-2", "sharp")]).rows
+    assert (row.rate, row.rate_of, row.note) == ("O(T^{-1/2})", "explicit", "rate of explicit")
+
+
+def test_the_command_writes_the_table_and_the_entries(tmp_path: Path) -> None:
+    out = tmp_path / "rates.tex"
+    status, printed, _ = run("compare", "--table", "tdcd/theorem-1", "fedau/corollary-4", "--out", str(out), "--json")
+    assert status == 0
+    document = json.loads(printed)
+    assert out.read_text() == document["latex"] + "\n" and r"\cite{das2022cross}" in document["latex"]
+    assert (tmp_path / "rates.bib").read_text().count("@") == 2
+    assert run("compare", "--table", "tdcd/theorem-1", "--out", str(out))[0] == 0  # the same files of ours, replaced
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tdcd/theorem-1", "--vary", "R=1:2"], "--table takes KEYs only"),
+        (["tdcd/theorem-1", "--out", "rates.csv"], "ends in .tex"),
+        ([], "the table has no KEY"),
+        (["tdcd/theorem-1", "tdcd/theorem-1"], "stands twice"),
+    ],
+)
+def test_what_a_table_does_not_take(words: list[str], message: str) -> None:
+    status, _, error = run("compare", "--table", *words)
+    assert status == 2 and message in error
+
+
+def test_a_result_without_rounds_has_no_rate() -> None:
+    with pytest.raises(FedboundsError, match="has no number of rounds"):
+        rate(load("fed-norm-sgda/lemma-a.1"), load("fed-norm-sgda/lemma-a.1").form("printed"))
