@@ -7,7 +7,6 @@ from fedbounds.empirical.problems import CosineQuadratic as CosineQuadratic
 from fedbounds.empirical.problems import Displaced as Displaced
 from fedbounds.empirical.problems import FairImages as FairImages
 from fedbounds.empirical.problems import ImageClassification as ImageClassification
-from fedbounds.empirical.problems import MinimaxImages as MinimaxImages
 from fedbounds.empirical.problems import ModelOnData as ModelOnData
 from fedbounds.empirical.problems import Network as Network
 from fedbounds.empirical.problems import OnePointMinimax as OnePointMinimax

@@ -23,7 +23,6 @@ from fedbounds.bounds.theory.assumptions import UNBIASED as UNBIASED
 from fedbounds.bounds.theory.assumptions import USUAL_SCOPE as USUAL_SCOPE
 from fedbounds.bounds.theory.assumptions import VARIANCE as VARIANCE
 from fedbounds.bounds.theory.assumptions import Assumption as Assumption
-from fedbounds.bounds.theory.dimensions import dimension_of as dimension_of
 from fedbounds.bounds.theory.feasible_set import FeasibleSets as FeasibleSets
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT as AVERAGE_GRADIENT
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT as LEAST_GRADIENT
