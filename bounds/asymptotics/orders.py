@@ -89,6 +89,8 @@ class _Order:
         return tuple(least for a in positive for least in self.growth(a))
 
     def _small(self, share: sp.Expr, rest: sp.Expr, among: int) -> bool:
+        if len(self.symbols) == 1 and all(v[0] < 0 for least in self.growth(rest) for v in least):
+            return True  # 1 - c/x is of order 1 for large x, whatever c
         if not float(share) < 0.999 / among or symbol_names(rest) - {s.name for s in self.symbols}:
             return False
         return all(self._never_below_one(tuple(-x for x in v)) for least in self.growth(rest) for v in least)

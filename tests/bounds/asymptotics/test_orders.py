@@ -212,6 +212,9 @@ T, N, S, I = sp.symbols("T N S I", positive=True)
         (sp.sqrt(T) / sp.floor(T / N) + 1 / T**2, Fraction(-1, 2)),
         (sp.Min(T, T**2) / sp.Max(1, sp.sqrt(T)), Fraction(1, 2)),
         (1 / (1 - 1 / (2 * T)) + 3 / T, Fraction(0)),
+        (1 / (1 - 2 / T), Fraction(0)),
+        (1 / (T + N - 1), Fraction(-1)),
+        ((T**2 - N * T) / sp.sqrt(T), Fraction(3, 2)),
         ((T + N) ** 3 / (T**2 + 1), Fraction(1)),
         (1 / sp.Min(N / sp.sqrt(T), N), Fraction(1, 2)),
         (T**0, Fraction(0)),
@@ -229,7 +232,7 @@ def test_a_term_that_is_zero_has_no_exponent():
     assert "window divergence" not in term_exponents(form("proposition-4.2"), n.T)
 
 
-@pytest.mark.parametrize("expression", [sp.log(T), T - N * T, 1 / (1 - 2 / T), sp.floor(1 / T)])
+@pytest.mark.parametrize("expression", [sp.log(T), T - N * T, sp.sqrt(T) - T, N - T, sp.floor(1 / T)])
 def test_an_order_that_cannot_be_reported_is_said(expression):
     with pytest.raises(FedboundsError, match="cannot be told"):
         exponent(expression, T)
