@@ -98,7 +98,7 @@ CASES = [
 # paths that are read, or the folder of results, which holds nothing but files with the keys of runs as names
 READ = {
     "advise setting", "adversary replay", "adversary merge", "run spec", "run out", "results spec", "results out",
-    "confront spec", "confront log", "confront results", "figure results", "figure data", "report spec",
+    "check file", "confront spec", "confront logs", "confront results", "figure results", "figure data", "report spec",
     "report figures", "report results",
 }  # fmt: skip
 

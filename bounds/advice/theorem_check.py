@@ -121,6 +121,9 @@ def draw_constants(result: Result, form: Form, seed: int = 0) -> tuple[Evaluatio
     whole, part = result.notation.resolve("clients"), result.notation.resolve("participating_clients")
     if whole and part and whole.name in constants and part.name in constants:
         constants[part.name] = np.minimum(constants[part.name], constants[whole.name])
+    strong, smooth = result.notation.resolve("strong_convexity"), result.notation.resolve("smoothness")
+    if strong and smooth and strong.name in constants and smooth.name in constants:
+        constants[strong.name] = np.minimum(constants[strong.name], constants[smooth.name])
     for _ in range(3):  # caps may depend on constants that other caps change
         for condition in form.conditions:
             _meet(result, condition, constants, rng)
@@ -147,7 +150,7 @@ def _draw(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
 
 def _meet(result: Result, condition: Condition, constants: dict[str, np.ndarray], rng: np.random.Generator) -> None:
     """Draw the constant that a condition limits again, where it fails, inside its limit."""
-    if condition.limits is None or condition.extreme is None or condition.caps is None:
+    if condition.limits is None or condition.extreme is None:
         return
     name = str(condition.limits)
     if name not in constants:
@@ -158,7 +161,7 @@ def _meet(result: Result, condition: Condition, constants: dict[str, np.ndarray]
     quantity, now = result.notation[name], constants[name]
     factor = rng.uniform(0.05, 1, DRAWS) ** (1 if condition.caps else -1)
     fails = now > edge if condition.caps else now < edge
-    moved = np.where(fails, edge * factor, now)
+    moved = np.where(fails, edge * factor, now) if condition.op != "==" else edge
     if quantity.domain.integer:
         moved = np.floor(moved) if condition.caps else np.ceil(moved)
     constants[name] = np.clip(moved, quantity.domain.low, quantity.domain.high)

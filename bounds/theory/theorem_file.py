@@ -51,6 +51,7 @@ from fedbounds.bounds.theory.symbols import (
 )
 
 KEY = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
+LARGEST = 10**300  # size of a number in an expression
 KINDS = ("theorem", "corollary", "proposition", "lemma", "remark")
 AGGREGATES = ("minimum", "average", "supremum", "last", "single")
 INDEX_SETS = ("rounds", "sync points", "window starts", "local steps", "windows", "iterations", "none")
@@ -173,7 +174,7 @@ def theorem(key: str, *, measure: str, terms: Mapping[str, str] | None = None, *
         ...     "draft/descent", measure="minimum over rounds of squared gradient norm of f",
         ...     terms={"initial gap": "2*F/(gamma*T)"}, conditions=["gamma <= 1/L"], assumptions=["smooth"])
         >>> from fedbounds.bounds.evaluation.evaluate import evaluate
-        >>> evaluate(descent, {"L": 1, "F": 3, "gamma": 0.5, "T": 100}).value
+        >>> round(evaluate(descent, {"L": 1, "F": 3, "gamma": 0.5, "T": 100}).value, 12)
         0.12
     """
     document = {"key": key, "measure": measure, **({} if terms is None else {"terms": terms}), **others}
@@ -205,7 +206,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     kind = _choice(at, ["kind"], document.get("kind", _kind_of(key)), KINDS)
     strongest = next((f.name for f in reversed(forms) if not f.order_only), forms[-1].name)
     default = document.get("default", strongest)
-    if default not in {form.name for form in forms}:
+    if default not in [form.name for form in forms]:
         raise at.fault(["default"], str(unknown_name("form", str(default), [form.name for form in forms])))
     result = Result(
         key,
@@ -225,9 +226,15 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         _text(at, ["algorithm"], document.get("algorithm", "")),
         setting,
         tuple(_texts(at, ["uses"], document.get("uses", []))),
-        tuple(document.get("history", ())),
+        _history(at, document.get("history", [])),
         text,
     )
+
+
+def _history(at: _Document, rows: Any) -> tuple[Mapping[str, str], ...]:
+    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        raise at.fault(["history"], "must be tables [[history]], each with date, source and what changed")
+    return tuple(rows)
 
 
 def _kind_of(key: str) -> str:
@@ -248,8 +255,8 @@ def _form_tables(at: _Document, document: Mapping[str, Any]) -> dict[str, tuple[
         )
     found = {}
     for name, table in forms.items():
-        if not isinstance(table, Mapping):
-            raise at.fault(["forms", name], "must be a table, [forms.NAME]")
+        if not isinstance(table, Mapping) or not re.fullmatch(r"[\w:=.-]+", name):
+            raise at.fault(["forms"], "each form must be a table [forms.NAME], such as [forms.explicit.terms]")
         for key in table:
             if key not in OF_FORM:
                 raise at.fault(["forms", name, key], str(unknown_name("key", key, OF_FORM)))
@@ -273,6 +280,8 @@ def _form(
     if place:
         names = {**names, **_definitions(at, [*place, "where"], table.get("where", {}), names)}
     steps = table.get("step_sizes", {})
+    if not isinstance(steps, Mapping):
+        raise at.fault([*place, "step_sizes"], 'must be a table of SYMBOL = "EXPRESSION"')
     prescribed: dict[str, sp.Expr] = {}
     for step, text in steps.items():
         quantity = notation.resolve(step)
@@ -282,9 +291,10 @@ def _form(
     chosen = {notation[step].symbol: value for step, value in prescribed.items()}  # the form is at these step sizes
     names = {key: value.xreplace(chosen) for key, value in names.items()}
     expressions = {term: _expression(at, [*place, "terms", term], text, names) for term, text in terms.items()}
-    conditions = [
-        _condition(at, [*place, "conditions"], entry, names, notation) for entry in table.get("conditions", [])
-    ]
+    listed = table.get("conditions", [])
+    if isinstance(listed, str) or not isinstance(listed, Sequence):
+        raise at.fault([*place, "conditions"], 'must be a list of relations, e.g. ["gamma <= 1/L"]')
+    conditions = [_condition(at, [*place, "conditions"], entry, names, notation) for entry in listed]
     own = _own_assumptions(at, table["assumptions"], place) if place and "assumptions" in table else ()
     try:
         return Form(
@@ -370,9 +380,17 @@ def _expression(at: _Document, place: Sequence[str], text: Any, names: Mapping[s
     if not isinstance(text, str | int | float) or isinstance(text, bool):
         raise at.fault(place, f'{quote(text)} must be an expression in quotes, e.g. "4*F/(gamma*T)"')
     try:
-        return read_text_expression(str(text), "the expression", names, FUNCTIONS_OF_FILES)
+        found = read_text_expression(str(text), "the expression", names, FUNCTIONS_OF_FILES)
+        numbers = found.atoms(sp.Rational, sp.Float)
+        if found.is_real is False or any(atom.is_number and atom.is_finite is not True for atom in found.atoms()):
+            raise FedboundsError(f"{text!r} is no finite real number")
+        if any(abs(number) > LARGEST for number in numbers):
+            raise FedboundsError(f"{text!r} has a number beyond {float(LARGEST):g}")
+        return found
     except FedboundsError as error:
         raise at.fault(place, str(error)) from None
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        raise at.fault(place, f"cannot read {text!r}: {error}") from None
 
 
 def _condition(
@@ -402,7 +420,11 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     if isinstance(text, Mapping):
         aggregate = _choice(at, ["measure", "aggregate"], text.get("aggregate", "single"), AGGREGATES)
         over = _choice(at, ["measure", "over"], text.get("over", "none"), INDEX_SETS)
-        what, dimension = _text(at, ["measure", "of"], text.get("of")), read_dimension(str(text.get("dimension", "1")))
+        what = _text(at, ["measure", "of"], text.get("of"))
+        try:
+            dimension = read_dimension(_text(at, ["measure", "dimension"], text.get("dimension", "1")))
+        except ValueError:
+            raise at.fault(["measure", "dimension"], 'a dimension reads "f^2/x^2" or "1"') from None
         latex = _text(at, ["measure", "latex"], text.get("latex", r"\text{" + what + "}"))
         return Measure(cast(Aggregate, aggregate), cast(IndexSet, over), what, latex, dimension, expectation, given)
     if found is None:

@@ -28,7 +28,8 @@ from fedbounds.empirical.simulation.moments import moments
 KINDS = ("fedavg", "generalized-fedavg")
 TRIALS, CLIMB = 250, 250
 VIOLATED = 1 + 1e-9
-ROUNDS = (1, 2, 3, 10, 30, 100, 300)
+ROUNDING = 1e-20  # of the left-hand side at the start and of the squared centers: what is smaller may be rounding
+ROUNDS = (1, 2, 3, 10, 30, 100, 300, 300)
 LONGEST = 1000  # rounds
 
 
@@ -44,6 +45,7 @@ class Trial:
     rounds: int
     participants: int
     steps: np.ndarray  # the share of each step size's cap, in (0, 1]
+    uncapped: float  # a step size that nothing caps
 
     @property
     def problem(self) -> Quadratic:
@@ -76,7 +78,11 @@ def search_violation(
             progress(count + 1, TRIALS + CLIMB)
     if best is None or most == -np.inf:
         return Finding("warning", "search", form.name, "no instance met all conditions")
-    text = f"largest exact left-hand side over the bound in {TRIALS + CLIMB} runs on quadratics: {most:.4g}"
+    noisy, local, sampled = _scope(theorem)
+    kinds = [f"with{'' if noisy else 'out'} noise", "local steps" if local else "one local step"]
+    kinds += ["sampled clients" if sampled else "all clients"]
+    searched = f"{TRIALS + CLIMB} runs on quadratics ({', '.join(kinds)})"
+    text = f"largest exact left-hand side over the bound in {searched}: {most:.4g}"
     if most > VIOLATED:
         return Finding("error", "search", form.name, f"violated: {text}", ("terms",), best.to_dict())
     return Finding("ok", "search", form.name, text)
@@ -106,22 +112,34 @@ def _draw(theorem: TheoremFile, rng: np.random.Generator) -> Trial:
     curvatures = (
         np.tile(curvatures[:1], (N, 1)) if shared or "gradient_divergence_sup" in _concepts(theorem) else curvatures
     )
-    centers = rng.standard_normal((N, d)) * float(rng.choice([0, 0.1, 1, 10]))
+    centers = rng.standard_normal((N, d)) * float(rng.choice([0, 0, 0, 0.1, 1, 10, 100]))
     if said.get("heterogeneity") == ("none",):
         centers, curvatures = np.tile(centers[:1], (N, 1)), np.tile(curvatures[:1], (N, 1))
-    noisy = bool({"gradient_noise", "optimum_noise"} & _concepts(theorem)) and said.get("noise") != ("none",)
-    local = "local_steps" in _concepts(theorem) and said.get("local-steps") != ("one",)
-    everyone = "uniform-sampling" not in said.get("participation", ())
+    noisy, local, sampled = _scope(theorem)
+    start = rng.standard_normal(d) * 10 ** rng.uniform(-2, 1)
+    if rng.random() < 0.4:  # near the minimizer, where noise and drift are most of what is measured
+        start = (curvatures * centers).sum(0) / curvatures.sum(0) + start * 10 ** rng.uniform(-3, 0)
     return Trial(
         curvatures,
         centers,
         float(rng.choice([0.0, 10 ** rng.uniform(-2, 1)])) if noisy else 0.0,
-        rng.standard_normal(d) * 10 ** rng.uniform(-2, 1),
+        start,
         int(rng.choice([1, 1, 2, 3, 8])) if local else 1,
         int(rng.choice(ROUNDS)),
-        N if everyone else int(rng.integers(1, N + 1)),
+        int(rng.integers(1, N + 1)) if sampled else N,
         rng.choice([1, 1, 0.5, 0.1], 2),
+        float(10 ** rng.uniform(-1, 1.5)),
     )
+
+
+def _scope(theorem: TheoremFile) -> tuple[bool, bool, bool]:
+    """Whether runs have noise, local steps and sampled clients: what the setting allows, or a constant names."""
+    said, named = {} if theorem.setting is None else theorem.setting.said, _concepts(theorem)
+    noisy = set(said["noise"]) != {"none"} if "noise" in said else bool({"gradient_noise", "optimum_noise"} & named)
+    sampled = "participating_clients" in named
+    if "participation" in said:
+        sampled = set(said["participation"]) != {"all"}
+    return noisy, "local_steps" in named and said.get("local-steps") != ("one",), sampled
 
 
 def _nearby(trial: Trial, rng: np.random.Generator) -> Trial:
@@ -130,13 +148,14 @@ def _nearby(trial: Trial, rng: np.random.Generator) -> Trial:
     turn = np.exp(size * rng.standard_normal(trial.curvatures.shape[1]))
     return Trial(
         np.clip(trial.curvatures * turn, 1e-3, 1),
-        trial.centers * np.exp(size * rng.standard_normal()),
+        trial.centers * np.exp(size * rng.standard_normal(trial.centers.shape)),
         trial.noise * float(np.exp(size * rng.standard_normal())),
         trial.start * np.exp(size * rng.standard_normal()),
         trial.local_steps,
         int(np.clip(round(trial.rounds * np.exp(size * rng.standard_normal())), 1, LONGEST)),
         trial.participants,
         np.clip(trial.steps * np.exp(size * rng.standard_normal(2)), 1e-3, 1),
+        trial.uncapped * float(np.exp(size * rng.standard_normal())),
     )
 
 
@@ -184,7 +203,7 @@ def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> fl
         raise FedboundsError(f"the constant {missing[0]} is not known of a quadratic")
     constants: dict[str, float] = {n: known[c] for n, c in needed.items() if n not in steps}
     for place, name in enumerate(sorted(steps, reverse=True)):  # gamma before eta
-        constants[name] = float(trial.steps[place % 2]) * _cap(form, name, constants)
+        constants[name] = _step(form, name, constants, float(trial.steps[place % 2]), trial.uncapped)
     at = evaluate(result, constants, form.name, strict=False)
     if not at.valid or not np.isfinite(at.value):
         return -np.inf
@@ -197,11 +216,14 @@ def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> fl
     values = run.objective_gap if gap else run.gradient_norm_squared
     left = {"minimum": values[: trial.rounds].min(), "average": values[: trial.rounds].mean(), "last": values[-1]}
     right = float(at.value)
-    return float(left[measure.aggregate]) / right if right > 0 else (np.inf if left[measure.aggregate] > 1e-12 else 0.0)
+    found = float(left[measure.aggregate])
+    if found <= ROUNDING * (float(values[0]) + float((trial.centers**2).max())):
+        return 0.0
+    return found / right if right > 0 else np.inf
 
 
-def _cap(form: Form, name: str, constants: Mapping[str, float]) -> float:
-    """The largest admissible value of a step size at these constants; 1 where nothing caps it."""
+def _step(form: Form, name: str, constants: Mapping[str, float], share: float, uncapped: float) -> float:
+    """A share of the largest admissible value of a step size at these constants; `uncapped` where nothing caps it."""
     caps = []
     for condition in form.conditions:
         if condition.limits is not None and str(condition.limits) == name and condition.extreme is not None:
@@ -209,9 +231,11 @@ def _cap(form: Form, name: str, constants: Mapping[str, float]) -> float:
             value = extreme.xreplace(
                 {s: sp.Float(constants[str(s)]) for s in extreme.free_symbols if str(s) in constants}
             )
+            if value.is_number and value.is_finite and condition.op == "==":
+                return float(value)
             if condition.caps and value.is_number and value.is_finite:
                 caps.append(float(value))
-    return min(caps, default=1.0)
+    return share * min(caps) if caps else uncapped
 
 
 def _algorithm(theorem: TheoremFile, trial: Trial, sizes: Mapping[str, float]) -> Algorithm:

@@ -42,9 +42,9 @@ class SampleWeighted(Process):
     def __post_init__(self) -> None:
         if not isinstance(self.process, Process):
             raise FedboundsError('process must be a participation process, such as { kind = "full", clients = 3 }')
-        p = check_client_weights(self.client_weights, self.process.clients)
-        if p is None:
+        if check_client_weights(self.client_weights, self.process.clients) is None:
             raise FedboundsError("client_weights must be a positive number for each client")
+        p = np.array(self.client_weights, dtype=float)  # as given, so that its spec makes the same process again
         p.setflags(write=False)
         self._settle(client_weights=p, clients=len(p))
 

@@ -329,7 +329,10 @@ def model_on_data(
 
 def file_checksums(table: Mapping[str, Any]) -> dict[str, str]:
     """Checksums of the files that a problem's keys name, by the key: samples, partition, source of a factory."""
-    found: dict[str, str] = {}
+    inner = table.get("problem")  # of the kind `scaled`
+    found = (
+        {f"problem.{key}": value for key, value in file_checksums(inner).items()} if isinstance(inner, Mapping) else {}
+    )
     if path := samples_file(table.get("dataset", "")):
         found["dataset"] = _file_checksum(path)
     if isinstance(partition := table.get("partition"), str) and is_partition_file(partition):

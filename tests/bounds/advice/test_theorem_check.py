@@ -65,7 +65,7 @@ def test_published_statements_pass(tmp_path, capsys):
         (DESCENT, "2*F", "F", "search", 7),  # the constant halved
         (DESCENT, "gamma <= 1/L", "gamma <= 3/L", "search", 7),  # a step that does not descend
         (SAMPLED, '"c*F/(e*T)"', '"c*F/(e*T**2)"', "search", 8),  # the wrong power
-        (SAMPLED, "c*e*L*sigma**2/(S*I)", "c*e*L*sigma**2/(100*S*I)", "search", 8),
+        (SAMPLED.replace("minimum", "average"), "c*e*L*sigma**2/(S*I)", "c*e*L*sigma**2/(100*S*I)", "search", 8),
         (SAMPLED, "c*5/8", "c*5/800", None, 0),  # looser than a factor of 100: no run shows it
         (SAMPLED, "L**2*(I - 1)*sigma**2", "L**2*(I - 1)*sigma", "units", 10),
         (SAMPLED, "gamma <= 1/(8*L*I)", "gamma <= 1/(8*I)", "units", 5),
@@ -114,3 +114,39 @@ def test_the_papers_theorems_have_no_error():
     for key in ("arbitrary-participation/theorem-3.1", "fedmrn/theorem-1"):
         result = load(key)
         assert not [f for f in check_result(result) if f.level == "error" and not result.form(f.form).refuted_by]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "violated"),
+    [
+        ('conditions = ["gamma <= 1/L"]', "", True),  # no condition on the step size
+        ("noise=none", "bounded variance", True),  # the noise term left out
+        ("full participation, noise=none", "uniform sampling, noise=none", True),  # the participation term left out
+        ('"2*F/(gamma*T)"', '"4*F/(gamma*I*T)"', True),  # the client drift left out
+        ("gamma <= 1/L", "gamma == 1/L", False),
+    ],
+)
+def test_what_the_setting_allows_is_searched(tmp_path, capsys, old, new, violated):
+    path = tmp_path / "mine.toml"
+    assert old in DESCENT
+    text = DESCENT.replace(old, new)
+    path.write_text(text.replace("minimum over", "average over") if violated else text)
+    code, found = findings(path, capsys)
+    assert (code == 1) is violated, found
+    assert violated is (("error", "search") in found)
+
+
+def test_a_bound_below_rounding_is_not_violated(tmp_path, capsys):
+    path = tmp_path / "mine.toml"
+    path.write_text("""\
+key = "draft/linear"
+measure = "last over rounds of function gap"
+setting = "strongly convex, smooth, noise=none, full participation"
+algorithm = "fedavg"
+conditions = ["gamma <= 1/L"]
+
+[terms]
+"initial gap" = "(1 - gamma*mu)**T*F"
+""")
+    code, found = findings(path, capsys)
+    assert code == 0 and ("ok", "search") in found, found

@@ -10,7 +10,14 @@ import fedbounds as fb
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory import registry
 from fedbounds.bounds.theory.registry import add_theorems, load
-from fedbounds.bounds.theory.theorem_file import OF_FILE, OF_FORM, read_theorem_file, theorem, theorem_schema
+from fedbounds.bounds.theory.theorem_file import (
+    OF_FILE,
+    OF_FORM,
+    build_theorem,
+    read_theorem_file,
+    theorem,
+    theorem_schema,
+)
 from fedbounds.command_line import main
 
 LOCAL_SGD = """\
@@ -178,3 +185,33 @@ def test_runs_are_compared_with_a_file(mine, capsys, tmp_path):
     assert found.bound[-1] == pytest.approx(4 * F / (0.02 * 5 * 40) + 2 * 0.02 * L * sigma**2 / 3)
     assert found.measured[-1] == pytest.approx(run.gradient_norm_squared[:40].min())
     assert not any("not known to cover" in reason for reason in found.why_not)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"history": 1},
+        {"conditions": 3},
+        {"conditions": "gamma <= 1/L"},
+        {"conditions": ["gamma <= sqrt(-1)"]},
+        {"terms": {"a": "sum(F,F)"}},
+        {"terms": {"a": "log(0)*F"}},
+        {"terms": {"a": "1e999*F"}},
+        {"terms": {"a": ["F"]}},
+        {"step_sizes": 1},
+        {"default": ["x"]},
+        {"measure": {"of": "x", "dimension": {"a": 1}}},
+        {"terms": None, "forms": {"a\nb": {"terms": {"a": "F"}}}},
+        {"terms": None, "forms": {"explicit": {"terms": {"a": "F"}, "conditions": 1}}},
+        {"symbols": {"L": 3}},
+        {"where": 3},
+        {"source": 3},
+        {"uses": "x"},
+    ],
+)
+def test_a_wrong_value_is_one_line(change):
+    document = {"key": "draft/x", "measure": "minimum over rounds of squared gradient norm of f", "terms": {"a": "F"}}
+    document = {name: value for name, value in (document | change).items() if value is not None}
+    with pytest.raises(FedboundsError) as caught:
+        build_theorem(document, "mine.toml")
+    assert "\n" not in str(caught.value)

@@ -17,9 +17,12 @@ class Signs:
     """One instance in one coordinate, which hands out these signs one after the other; each slope by its pieces."""
 
     dtype = torch.float64
+    steps_per_epoch = None
+    dimension, statistics = 1, 0
 
     def __init__(self, z: KinkedClients, b: int, signs: Sequence[float]) -> None:
         self.knots, self.curvatures, self.first = z.knots[b, 0], z.curvatures[b, :, 0], z.first[b, :, 0]
+        self.clients = len(self.first)
         self.noise, self.left = z.noise[b, :, 0], list(signs)
 
     def slope(self, n: int, x: float) -> float:

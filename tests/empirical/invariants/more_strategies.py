@@ -20,6 +20,7 @@ from fedbounds.empirical.participation import (
     Permutation,
     Process,
     Recorded,
+    SampleWeighted,
     WithoutReplacement,
     WithReplacement,
 )
@@ -63,6 +64,7 @@ def processes(draw: st.DrawFn, clients: int | None = None, *, unit_sum: bool = F
         st.builds(PeriodicGroups, st.just(N), st.integers(1, N // groups), slots, offset=offset, **periodic),
         st.builds(Cyclic, st.just(N), st.just(groups), flags),
         st.builds(Recorded, participation_matrices(8, N, unit_sum=unit_sum)),
+        st.builds(SampleWeighted, st.just(Full(N)), st.lists(st.floats(0.1, 9), min_size=N, max_size=N)),
     ]
     if groups > 1:
         kinds.append(st.builds(GroupMarkov, st.just(N), groups=st.just(groups), leave=fractions))

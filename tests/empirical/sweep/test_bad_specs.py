@@ -43,7 +43,7 @@ VALID = {
             "kind": "bounded-gradient", "clients": 3, "dimension": 2, "shape": "log-cosh", "heterogeneity": 1.0,
             "condition": 4.0, "noise": 0.1, "spread": 2.0, "seed": 1,
         },
-        {"kind": "model-on-data", "dataset": "digits", "clients": 3, "network": "linear", "client_weights": [1, 2, 3]},
+        {"kind": "model-on-data", "dataset": "digits", "clients": 3, "network": "linear", "client_weights": "samples"},
         {"kind": "scaled", "problem": {"kind": "quadratic", "clients": 2, "dimension": 1, "client_weights": [1, 2]}},
         {
             "kind": "quadratic", "clients": 3, "dimension": 2, "heterogeneity": 1.0, "condition": 4.0, "shared": False,

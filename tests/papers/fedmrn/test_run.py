@@ -193,7 +193,9 @@ def test_other_participation_is_refused():
     problem = bounded()
     with pytest.raises(FedboundsError, match="bernoulli participation: their K clients are drawn uniformly"):
         against(masks(problem), problem, "repaired:R2", some=Bernoulli(CLIENTS, 0.5))
-    with pytest.raises(FedboundsError, match="an expectation over participation, the run is given its record"):
+    with pytest.raises(
+        FedboundsError, match="no result for recorded participation: their K clients are drawn uniformly"
+    ):
         against(masks(problem), problem, "repaired:R2", some=SOME.matrix(T, np.random.default_rng(0)))
     assert against(masks(problem), problem, "repaired:R2", some=Full(CLIENTS)).guarantee
 
