@@ -177,3 +177,17 @@ def test_the_flag_reaches_the_process_and_ends_with_the_command(folder: Path) ->
     assert status == 2 and "--allow-import" in error
     assert run("run", *words, "--allow-import")[0] == 0
     assert run("results", *words)[0] == 2
+
+
+def test_files_of_a_scaled_problem_are_in_the_key(folder: Path) -> None:
+    def key() -> str:
+        held = document(folder)
+        inner = held["problem"] | {"client_weights": [1, 2, 3]}
+        with allow_import():
+            return plan(resolve(held | {"problem": {"kind": "scaled", "problem": inner}}))[0].key
+
+    keys = [key()]
+    (folder / "model.py").write_text(SOURCE + "\n# another\n")
+    keys.append(key())
+    (folder / "p.json").write_text(json.dumps([[0, 1, 2, 3, 4, 5, 6, 7], [8], [9, 10, 11, 12, 13, 14]]))
+    assert len({*keys, key()}) == 3
