@@ -109,6 +109,8 @@ def read_record(
     )
     if asked.length is not None and asked.length <= 0:
         raise FedboundsError(f"round_length = {asked.length:g} must be positive")
+    if columns is not None and not isinstance(columns, Mapping):
+        raise FedboundsError(f"columns = {quote(columns)} must map names, e.g. {{'round': 'Step', 'client': 'Worker'}}")
     known = clients if clients is None or isinstance(clients, int) else [_client(one, "clients") for one in clients]
     count = known if known is None or isinstance(known, list) else check_count("clients", known)
     if isinstance(record, str | os.PathLike):
@@ -119,7 +121,8 @@ def read_record(
         return _without_names(record, where, count, asked)
     if "end" in table.names and "client" in table.names and "start" in table.names:
         return _availability(table, count, asked)
-    return (_long if "client" in table.names else _listed)(table, count, asked)
+    read = next((f for f, name in ((_long, "client"), (_listed, "participants")) if name in table.names), _wide)
+    return read(table, count, asked)
 
 
 # --- Layouts ---------------------------------------------------------------------------------------------------------
@@ -185,7 +188,7 @@ def _of_lists(lists: Any, where: str, clients: int | list[Client] | None, asked:
 def _of_rounds(record: Mapping[Any, Any], where: str, clients: int | list[Client] | None, asked: _Rounds) -> np.ndarray:
     """A mapping of rounds to participants, or to their weights."""
     lines, names = [], ("round", "client", "weight")
-    when = []
+    when: dict[int, None] = {}
     for name, participants in record.items():
         t = _client(name, where)
         if not isinstance(t, int) or t < 0:
@@ -196,12 +199,14 @@ def _of_rounds(record: Mapping[Any, Any], where: str, clients: int | list[Client
         if not isinstance(participants, Mapping | list | tuple):
             raise FedboundsError(f"{where}: round {t} has {quote(participants)}; expected clients, or client: weight")
         weighted = isinstance(participants, Mapping)
-        when.append(t)
+        if t in when:
+            raise FedboundsError(f"{where}: round {t} is given twice; keep one")
+        when[t] = None
         for client in participants:
             lines.append((f"{where}, round {t}", (t, client, participants[client] if weighted else 1.0)))
     if not when:
         raise FedboundsError(f"{where} holds no rounds; expected one entry for each round")
-    return _long(_Table(where, names, lines), clients, asked, np.array(when, np.int64))
+    return _long(_Table(where, names, lines), clients, asked, np.array([*when], np.int64))
 
 
 def _long(
@@ -229,6 +234,31 @@ def _long(
     return _normalize(q) if samples else q
 
 
+def _wide(table: _Table, clients: int | list[Client] | None, asked: _Rounds) -> np.ndarray:
+    """A column for each client, placed by its name if it is a number or `clients` has names."""
+    names = [name for name in table.names if name != "round"]
+    who = [_client(name, table.where) for name in names]
+    if len({*who}) < len(who):
+        raise FedboundsError(f"{table.where}: columns {_shown(names)} name a client twice; keep one")
+    whole, N = all(isinstance(name, int) for name in who), len(who)
+    places: dict[Client, int] = {name: n for n, name in enumerate(who)}
+    if isinstance(clients, list) or (whole and clients is not None):
+        places, N = _places(who, clients, table.where)
+    elif clients not in (None, N):
+        raise FedboundsError(f"clients = {clients}, and the participation has {N}; leave clients= out")
+    elif whole and {*who} in ({*range(N)}, {*range(1, N + 1)}):
+        places, N = _places(who, None, table.where)
+    rows = np.stack([table.numbers(name) for name in names], axis=1)
+    at = table.numbers("round", whole=True) if "round" in table.names else None
+    if at is not None and len({*at.tolist()}) < len(at):
+        raise FedboundsError(f"{table.where}: a round has two lines; keep one")
+    t, T = (np.arange(len(rows)), len(rows)) if at is None else _number_rounds(at, None, asked, table.where)
+    check_memory(f"{table.where}, with clients = {N} and {T} rounds,", 24 * N * T)
+    q, read = np.zeros((T, N)), (t >= 0) & (t < T)
+    q[np.ix_(t[read], np.array([places[name] for name in who]))] = rows[read]
+    return _first_rounds(q, asked) if at is None else q
+
+
 def _listed(table: _Table, clients: int | list[Client] | None, asked: _Rounds) -> np.ndarray:
     """A line for each round, with its participants in one cell."""
     record: dict[int, list[Client]] = {}
@@ -237,7 +267,7 @@ def _listed(table: _Table, clients: int | list[Client] | None, asked: _Rounds) -
     ):
         if t in record:
             raise FedboundsError(f"{place}: round {t} has two lines; name all participants in one")
-        record[t] = [_client(one, place) for one in _split(cell)]
+        record[t] = [_client(one, place) for one in _split(cell, place)]
     return _of_rounds(record, table.where, clients, asked)
 
 
@@ -253,6 +283,8 @@ def _availability(table: _Table, clients: int | list[Client] | None, asked: _Rou
     places, N = _places(who, clients, table.where)
     starts, ends = table.numbers("start").tolist(), table.numbers("end").tolist()
     begin = min(starts) if asked.start is None else asked.start
+    if not max(abs(moment - begin) for moment in (*starts, *ends)) / length < 2**53:
+        raise FedboundsError(f"{table.where}: round_length = {length:g} is too small for the times from {begin:g} on")
     T = math.floor((max(ends) - begin) / length + NEAR) if asked.count is None else asked.count
     if T < 1:
         raise FedboundsError(f"{table.where}: no round of round_length = {length:g} is complete by {max(ends):g}")
@@ -299,8 +331,11 @@ def _places(names: Sequence[Client], clients: int | list[Client] | None, where: 
     if clients is not None:
         if whole and all(0 <= name < clients for name in numbers):
             return {name: name for name in numbers}, clients
-        if whole and all(1 <= name <= clients for name in numbers):
-            return {name: name - 1 for name in numbers}, clients
+        if whole:
+            raise FedboundsError(
+                f"{where}: client {next(n for n in numbers if not 0 <= n < clients)} is not one of 0 to {clients - 1} "
+                f"(clients = {clients}); give the numbers of all clients, e.g. clients = [1, 2, 3]"
+            )
         if len(ordered) > clients:
             raise FedboundsError(
                 f"{where} has {len(ordered)} clients, and clients = {clients}; give clients={len(ordered)} or more"
@@ -324,21 +359,36 @@ def _as_table(record: Any, where: str, columns: Mapping[str, str] | None) -> _Ta
     if isinstance(record, _Table):
         return record
     if isinstance(record, list) and record and all(isinstance(line, Mapping) for line in record):
-        names = tuple(map(str, record[0]))
-        cells = [(f"{where}, line {i}", [line.get(name) for name in names]) for i, line in enumerate(record)]
-        return _renamed(_Table(where, names, cells), columns)
+        rows = [{str(name): cell for name, cell in line.items()} for line in record]
+        names = tuple(dict.fromkeys(name for row in rows for name in row))
+        check_memory(f"{where}, with {len(rows)} lines and {len(names)} columns,", 8 * len(rows) * len(names))
+        cells = [(f"{where}, line {i}", [row.get(name) for name in names]) for i, row in enumerate(rows)]
+        table = _renamed(_Table(where, names, cells), columns)
+        layout = next(needed for needed in LAYOUTS if {*needed} <= {*table.names})
+        more = [name for name in ("weight", "samples") if name in table.names and layout == ("round", "client")]
+        for needed in (*layout, *more[:1]):
+            theirs = names[table.names.index(needed)]
+            for (place, _), row in zip(cells, rows, strict=True):
+                if theirs not in row:
+                    raise FedboundsError(f"{place} has no {quote(theirs)}, and others have; give it in every line")
+        return table
     frame: Any = record if hasattr(record, "columns") and hasattr(record, "to_dict") else None  # of pandas or polars
-    held: Any = record if frame is None else {str(name): list(frame[name]) for name in frame.columns}
+    held: Any = record if frame is None else {str(name): _cells(frame[name]) for name in frame.columns}
     if not isinstance(held, Mapping) or (len(held) == 1 and "participants" in held):
         return None
-    if columns is None and not any(_known_name(str(name)) for name in held if name != "weights"):
+    if frame is None and columns is None and not any(_known_name(str(name)) for name in held if name != "weights"):
         return None
     values = [list(value) if isinstance(value, list | tuple | np.ndarray) else None for value in held.values()]
     lengths = {-1 if value is None else len(value) for value in values}
     if len(lengths) > 1 or -1 in lengths:
         raise FedboundsError(f"{where}: columns {_shown(held)} must be lists of the same length")
     lines = [(f"{where}, line {i}", cells) for i, cells in enumerate(zip(*values, strict=True))]
-    return _renamed(_Table(where, tuple(map(str, held)), lines), columns)
+    return (_renamed if frame is None else _named)(_Table(where, tuple(map(str, held)), lines), columns)
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column of a data frame; true and false are 1 and 0."""
+    return [int(cell) if isinstance(cell, bool | np.bool_) else cell for cell in column]
 
 
 def _renamed(table: _Table, columns: Mapping[str, str] | None) -> _Table:
@@ -378,46 +428,54 @@ def _read_file(path: Path, columns: Mapping[str, str] | None) -> Any:
         raise FedboundsError(f"{path} holds no rounds; expected one line for each round")
     first, cells = lines[0][1], [cells for _, cells in lines]
     known = [_known_name(cell) for cell in first]
-    named = not any(is_number(cell) for cell in first) or known[0] == "round"
-    if not named:
+    if any(is_number(cell) for cell in first) and known[0] != "round":
         listed = len(first) == 2 and not all(is_number(row[1]) for row in cells) and _rises([row[0] for row in cells])
-        return _table(path, ("round", "participants"), lines, columns) if listed else _numbers(path, lines)
-    body = lines[1:]
+        if listed:
+            rounds = [(f"{path}, line {number}", row) for number, row in lines]
+            return _renamed(_Table(str(path), ("round", "participants"), rounds), columns)
+        if not _is_header(lines, path):
+            return _numbers(path, lines)
+    body = [(f"{path}, line {number}", row) for number, row in lines[1:]]
     if not body:
         raise FedboundsError(f"{path} holds no rounds; expected one line for each round")
-    others = [i for i in range(len(first)) if known[i] != "round"]
-    layout = any(set(needed) <= {name for name in known if name} for needed in LAYOUTS)
-    if layout or columns:
-        return _table(path, tuple(first), body, columns)
-    texts = [first[i] for i in others if not any(is_number(row[i]) for row in cells[1:])]
-    if texts or {"client", "participants", "start", "end"} & set(known):
-        return _table(path, tuple(first), body, columns)
-    if len(others) == len(first):
-        return _numbers(path, body)
-    index = known.index("round")  # a column of rounds beside the clients
-    at = _Table(str(path), tuple(first), [(f"{path}, line {n}", row) for n, row in body])
-    when = at.numbers(first[index], whole=True)
-    rows = _numbers(path, [(n, [row[i] for i in others]) for n, row in body])
-    t, T = _number_rounds(when, None, _Rounds(None, None, None), str(path))
-    check_memory(f"{path}, with {T} rounds,", 16 * T * len(others))
-    if len(set(t.tolist())) < len(t):
-        raise FedboundsError(f"{path}: a round has two lines; keep one")
-    q = np.zeros((T, len(others)))
-    q[t] = rows
-    return q
+    return _named(_Table(str(path), tuple(first), body), columns)
+
+
+def _named(table: _Table, columns: Mapping[str, str] | None) -> _Table:
+    """A table with a column for each client and perhaps `round`, or one of another layout."""
+    known = [_known_name(name) for name in table.names]
+    others = [i for i in range(len(known)) if known[i] != "round"]
+    layout = any(set(needed) <= set(known) for needed in LAYOUTS)
+    texts = [i for i in others if all(_number(row[i]) is None for _, row in table.lines)]
+    if columns or layout or texts or not others or {"client", "participants", "start", "end"} & set(known):
+        return _renamed(table, columns)
+    at = [known.index("round")] if "round" in known else []
+    names = (*("round" for _ in at), *(table.names[i] for i in others))
+    return _Table(table.where, names, [(place, [row[i] for i in at + others]) for place, row in table.lines])
+
+
+def _is_header(lines: Sequence[tuple[int, Sequence[str]]], path: Path) -> bool:
+    """Whether a first line of numbers has the ids of clients; refused where it may also be a round."""
+    first = [int(cell) if re.fullmatch(r"\s*\d{1,9}\s*", cell) else -1 for cell in lines[0][1]]
+    if min(first) < 0 or max(first) < 2 or len({*first}) < len(first):
+        return False
+    numbers = [_number(cell) for _, row in lines[1:] for cell in row]
+    shares = all(n is not None and 0 <= n <= 1 for n in numbers)
+    every = sorted(first) == list(range(len(first)))
+    if every and shares:
+        return True
+    if every or (shares and numbers and len(first) > 1):
+        raise FedboundsError(
+            f"{path}: the first line, {_shown(first)}, may be ids of clients or weights: add a column round, or a "
+            "first line of names"
+        )
+    return False
 
 
 def _rises(cells: Sequence[str]) -> bool:
     """Whether these are numbers of rounds, each above the one before."""
     numbers = [n for cell in cells if (n := _number(cell)) is not None and n.is_integer()]
     return len(numbers) == len(cells) and numbers == sorted({*numbers})
-
-
-def _table(
-    path: Path, names: tuple[str, ...], lines: Sequence[tuple[int, Sequence[str]]], columns: Mapping[str, str] | None
-) -> _Table:
-    places = [(f"{path}, line {number}", cells) for number, cells in lines]
-    return _renamed(_Table(str(path), names, places), columns)
 
 
 def _numbers(path: Path, lines: Sequence[tuple[int, Sequence[str]]]) -> list[list[float]]:
@@ -433,7 +491,9 @@ def _read_json(path: Path) -> Any:
     text = read_text(path, f"{WHAT} {path}", LARGEST)
     check_memory(f"{WHAT} {path}, of {len(text)} characters,", PER_CHARACTER * len(text))
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, path))
+    except FedboundsError:
+        raise
     except (ValueError, RecursionError) as error:
         raise FedboundsError(f"cannot read {WHAT} {path}: not JSON ({' '.join(str(error).split())})") from None
     if nests_deeper(found, DEEPEST):
@@ -443,7 +503,17 @@ def _read_json(path: Path) -> Any:
     return found
 
 
-def _split(cell: Any) -> Iterable[Any]:
+def _once(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
+    """An object of JSON, whose keys must differ."""
+    found = {}
+    for key, value in pairs:
+        if key in found:
+            raise FedboundsError(f"{path}: the key {quote(key)} is given twice in an object; keep one")
+        found[key] = value
+    return found
+
+
+def _split(cell: Any, place: str) -> Iterable[Any]:
     """The clients in a cell: a list, or a text with spaces, commas or semicolons between them."""
     if isinstance(cell, list | tuple | np.ndarray):
         return list(cell)
@@ -451,7 +521,14 @@ def _split(cell: Any) -> Iterable[Any]:
         return [] if cell is None else [cell]
     text = cell.strip().strip("[](){}")
     parts = re.split(r"[,;|]" if re.search(r"[,;|]", text) else r"\s+", text)
-    return [part.strip().strip("'\"") for part in parts if part.strip()]
+    parts = [part.strip() for part in parts if part.strip()]
+    for part in parts:
+        if re.search(r"\s", part) or (part[0] in "'\"" and part[-1] != part[0]):
+            raise FedboundsError(
+                f"{place}: the clients {quote(text)} have blanks in their names, and blanks separate clients: use "
+                "names without blanks, or columns round, client"
+            )
+    return [part.strip("'\"") for part in parts]
 
 
 def _client(name: Any, place: str) -> Client:

@@ -87,7 +87,7 @@ def test_the_layouts_are_read_in_memory_too(record: object) -> None:
 class Frame(dict[str, np.ndarray]):
     """What is read of a data frame of pandas or polars."""
 
-    columns = ("round", "client")
+    columns: tuple[str, ...] = ("round", "client")
     to_dict = None
 
 
@@ -217,8 +217,10 @@ def test_the_accountant_takes_records_of_its_clients_by_name(paths: dict[str, Pa
     ([["b"], ["a", "b"]], {"clients": ["c", "b", "a"]}, [[0, 1, 0], [0, 1, 1]]),
     ({0: [2], 1: [1]}, {}, [[0, 1], [1, 0]]),  # clients from 1 on
     ({0: [2], 1: [1]}, {"clients": 3}, [[0, 0, 1], [0, 1, 0]]),
-    ({0: [2], 1: [1]}, {"clients": 2}, [[0, 1], [1, 0]]),
-    ({0: [901], 1: [77]}, {"clients": 3}, [[0, 1, 0], [1, 0, 0]]),  # names that are numbers
+    ({0: [2], 1: [1]}, {"clients": [1, 2]}, [[0, 1], [1, 0]]),
+    ({0: [901], 1: [77]}, {"clients": [77, 901, 5]}, [[0, 1, 0], [1, 0, 0]]),  # names that are numbers
+    ([{"round": 0, "client": 0, "weight": 1, "x": 2}, {"round": 1, "client": 1, "weight": 0.25}], {},
+     [[1, 0], [0, 0.25]]),
     ({1: ["a"], 3: ["a"]}, {}, [[1], [0], [1]]),
     ({1: ["a"], 3: ["a"]}, {"start": 0}, [[0], [1], [0], [1]]),
     ({1: ["a"], 3: ["a"]}, {"rounds": 4}, [[1], [0], [1], [0]]),
@@ -253,6 +255,32 @@ def test_availability_is_of_whole_rounds_as_a_slow_reference_finds_them() -> Non
     assert whole.rounds == int((ends.max() - starts.min()) / length)
 
 
+HEADERS = [
+    ("round,c,b,a\n0,1,0,0\n1,0.5,0.5,0\n", {"clients": ["a", "b", "c"]}, [[0, 0, 1], [0, 0.5, 0.5]]),
+    ("round,2,0,1\n0,1,0,0\n1,0,1,0\n", {}, [[0, 0, 1], [1, 0, 0]]),
+    ("round,2,0\n0,1,0\n", {"clients": 4}, [[0, 0, 1, 0]]),
+    ("0,1,2\n1,0,1\n0,1,0\n", {"normalize": True}, [[0.5, 0, 0.5], [0, 1, 0]]),
+    ("0,1\n1,0\n", {}, [[0, 1], [1, 0]]),  # attendance
+    ("round,a,b\n1,1,0\n2,0,1\n3,1,1\n", {"start": 1}, [[1, 0], [0, 1], [1, 1]]),
+    ("round,a,b\n1,1,0\n2,0,1\n3,1,1\n", {"start": 2, "rounds": 1}, [[0, 1]]),
+    ("round,a,b\n1,1,0\n2,0,1\n", {"start": 0}, [[0, 0], [1, 0], [0, 1]]),
+]
+
+
+@pytest.mark.parametrize(("content", "more", "weights"), HEADERS)
+def test_columns_are_placed_by_their_names_and_lines_by_their_rounds(content, more, weights, tmp_path) -> None:
+    (tmp_path / "a.csv").write_text(content, encoding="utf-8")
+    assert np.asarray(Recorded.read(tmp_path / "a.csv", **more).weights).tolist() == weights
+
+
+def test_columns_of_a_data_frame_are_placed_by_their_names() -> None:
+    frame = Frame({"2": np.array([True, False]), "0": np.array([False, True]), "1": np.array([False, False])})
+    frame.columns = ("2", "0", "1")
+    assert np.asarray(Recorded.read(frame).weights).tolist() == [[0, 0, 1], [1, 0, 0]]
+    with pytest.raises(FedboundsError, match="client 0 is not one of the 3 clients"):
+        Recorded.read(frame, clients=["a", "b", "c"])
+
+
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
@@ -282,6 +310,12 @@ def test_availability_is_of_whole_rounds_as_a_slow_reference_finds_them() -> Non
     (PRESENT, {"empty_rounds": "keep"}, "unknown empty_rounds 'keep'"),
     ({0: ["a"]}, {"columns": {"who": "x"}}, "unknown column of participation 'who'"),
     ({"client": [0], "start": [0], "end": [1e12]}, {"round_length": 1e-3}, "needs about"),
+    ({"client": [0, 1], "start": [0, 1], "end": [1e300, 2]}, {"round_length": 1e-300}, "1e-300 is too small"),
+    (PRESENT, {"columns": "x"}, "columns = 'x' must map names"),
+    ([{"round": 0, "client": 0}, {"round": 1, "client": 1, "weight": 0.25}], {}, "line 0 has no 'weight'"),
+    ([{"round": 0, "participants": [0]}, {"round": 1}], {}, "line 1 has no 'participants'"),
+    ({0: [0, 2, 10]}, {"clients": 10}, r"client 10 is not one of 0 to 9 \(clients = 10\)"),
+    ({"0": ["a"], "00": ["b"]}, {}, "round 0 is given twice"),
 ])  # fmt: skip
 def test_a_record_of_no_layout_is_one_line(record, more, message) -> None:
     with pytest.raises(FedboundsError, match=message) as refused:
@@ -294,6 +328,10 @@ def test_a_record_of_no_layout_is_one_line(record, more, message) -> None:
     ("a.csv", "round,client\n0,x\nlast,y\n", "a.csv, line 3: round = 'last' must be a whole number"),
     ("a.csv", 'round,participants\n0,"1 2"\n0,3\n', "a.csv, line 3: round 0 has two lines"),
     ("a.csv", "round,a,b\n0,1,0\n0,1,1\n", "a.csv: a round has two lines"),
+    ("a.csv", "round,a,a\n0,1,0\n", "columns a, a name a client twice"),
+    ("a.csv", "0,3,7\n1,0,1\n", "the first line, 0, 3, 7, may be ids of clients or weights: add a column round"),
+    ("a.csv", 'round,participants\n0,"a b, c"\n', "line 2: the clients 'a b, c' have blanks in their names"),
+    ("a.json", '{"0": ["a"], "0": ["b"]}', "a.json: the key '0' is given twice"),
     ("a.csv", "0.5,0.5\n1,x\n", "a.csv, line 2, column 2: 'x' is not a number"),
     ("a.json", "[[1, 0}", "a.json: not JSON"),
     ("a.json", "3", "a.json holds no rounds"),
