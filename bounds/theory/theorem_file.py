@@ -174,7 +174,7 @@ def theorem(key: str, *, measure: str, terms: Mapping[str, str] | None = None, *
         ...     "draft/descent", measure="minimum over rounds of squared gradient norm of f",
         ...     terms={"initial gap": "2*F/(gamma*T)"}, conditions=["gamma <= 1/L"], assumptions=["smooth"])
         >>> from fedbounds.bounds.evaluation.evaluate import evaluate
-        >>> round(evaluate(descent, {"L": 1, "F": 3, "gamma": 0.5, "T": 100}).value, 12)
+        >>> print(evaluate(descent, {"L": 1, "F": 3, "gamma": 0.5, "T": 100}).value)
         0.12
     """
     document = {"key": key, "measure": measure, **({} if terms is None else {"terms": terms}), **others}

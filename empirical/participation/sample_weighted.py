@@ -29,8 +29,8 @@ class SampleWeighted(Process):
 
     Example:
         >>> from fedbounds.empirical.participation.sampling import Full
-        >>> SampleWeighted(Full(3), [10, 30, 60]).mean(0).tolist()
-        [0.1, 0.3, 0.6]
+        >>> SampleWeighted(Full(3), [10, 10, 20]).mean(0).tolist()
+        [0.25, 0.25, 0.5]
 
     Source: McMahan et al. 2017, Algorithm 1 ($n_k/n$); Wang & Ji 2022, footnote 1 (normalized weights).
     """
