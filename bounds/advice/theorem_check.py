@@ -8,7 +8,7 @@ constant is met by drawing the constant below its cap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -74,7 +74,7 @@ def check_result(result: Result) -> tuple[Finding, ...]:
     for form in result.forms:
         at = () if len(result.forms) == 1 else ("forms", form.name)
         for finding in _check_form(result, form):
-            found.append(Finding(**{**vars(finding), "form": form.name, "place": (*at, *finding.place)}))
+            found.append(replace(finding, form=form.name, place=(*at, *finding.place)))
     return tuple(found)
 
 
@@ -91,12 +91,14 @@ def _check_form(result: Result, form: Form) -> Iterator[Finding]:
     evaluation, constants = draws
     first = int(np.flatnonzero(evaluation.valid)[0])
     yield Finding("ok", "feasible", "", "the conditions can hold together", (), _setting(constants, first))
-    yield from _idle_conditions(result, form, evaluation)
+    free = _draw_all(result, form, np.random.default_rng(1))
+    anywhere = evaluate(result, free, form.name, strict=False)
+    yield from _idle_conditions(anywhere)
     yield from _signs(evaluation, constants)
     if not form.order_only:
         yield from _monotone(result, form, evaluation, constants)
     yield from _limits(result, form, evaluation, constants)
-    yield from _prescribed(result, form, constants)
+    yield from _prescribed(result, form, anywhere, free)
 
 
 def _place_of(where: str) -> tuple[str, ...]:
@@ -116,8 +118,7 @@ def _unused(result: Result, form: Form) -> Iterator[Finding]:
 def draw_constants(result: Result, form: Form, seed: int = 0) -> tuple[Evaluation, dict[str, np.ndarray]] | None:
     """Random constants of which some meet all conditions, and the form there; None if none were found."""
     rng = np.random.default_rng(seed)
-    names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
-    constants = {name: _draw(result.notation[name], rng) for name in names}
+    constants = _draw_all(result, form, rng)
     whole, part = result.notation.resolve("clients"), result.notation.resolve("participating_clients")
     if whole and part and whole.name in constants and part.name in constants:
         constants[part.name] = np.minimum(constants[part.name], constants[whole.name])
@@ -132,6 +133,12 @@ def draw_constants(result: Result, form: Form, seed: int = 0) -> tuple[Evaluatio
     except FedboundsError:
         return None
     return (evaluation, constants) if np.any(evaluation.valid) else None
+
+
+def _draw_all(result: Result, form: Form, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Random legal values of the constants that a form needs, by name."""
+    names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
+    return {name: _draw(result.notation[name], rng) for name in names}
 
 
 def _draw(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
@@ -183,11 +190,9 @@ def _setting(constants: Mapping[str, np.ndarray], index: int) -> dict[str, float
     return {name: float(value[index].mean() if value.ndim > 1 else value[index]) for name, value in constants.items()}
 
 
-def _idle_conditions(result: Result, form: Form, evaluation: Evaluation) -> Iterator[Finding]:
-    rng = np.random.default_rng(1)
-    names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
-    free = evaluate(result, {name: _draw(result.notation[name], rng) for name in names}, form.name, strict=False)
-    for check in free.conditions:
+def _idle_conditions(anywhere: Evaluation) -> Iterator[Finding]:
+    """Conditions that hold at all of some random constants."""
+    for check in anywhere.conditions:
         if np.all(check.holds):
             text = f"{check.text} holds in {DRAWS} random settings: it never binds"
             yield Finding("warning", "conditions", "", text, ("conditions",))
@@ -199,25 +204,14 @@ def _signs(evaluation: Evaluation, constants: Mapping[str, np.ndarray]) -> Itera
         return
     bad = np.flatnonzero(evaluation.valid & ~(np.asarray(evaluation.value) >= 0))
     if bad.size:
-        yield Finding(
-            "error",
-            "sign",
-            "",
-            "the bound is negative where all conditions hold",
-            ("terms",),
-            _setting(constants, int(bad[0])),
-        )
+        text, at = "the bound is negative where all conditions hold", _setting(constants, int(bad[0]))
+        yield Finding("error", "sign", "", text, ("terms",), at)
+        return
     for name, term in evaluation.terms.items():
         negative = np.flatnonzero(evaluation.valid & (np.broadcast_to(term, (DRAWS,)) < 0))
-        if negative.size and not bad.size:
-            yield Finding(
-                "warning",
-                "sign",
-                "",
-                f"the term {name!r} is negative",
-                ("terms", name),
-                _setting(constants, int(negative[0])),
-            )
+        if negative.size:
+            text, at = f"the term {name!r} is negative", _setting(constants, int(negative[0]))
+            yield Finding("warning", "sign", "", text, ("terms", name), at)
 
 
 def _changed(
@@ -279,30 +273,20 @@ def _limits(
                 yield Finding("warning", "limits", "", text, ("terms", name), _setting(late, int(stays[0])))
     whole, part = by_concept.get("clients"), by_concept.get("participating_clients")
     if whole and part:
-        full = evaluate(result, {**constants, part: constants[whole]}, form.name, strict=False)
+        everyone = {**constants, part: constants[whole]}
+        full = evaluate(result, everyone, form.name, strict=False)
         for name, value in full.terms.items():
-            if "particip" in name and np.any(full.valid & (np.broadcast_to(value, (DRAWS,)) > 0)):
-                index = int(np.flatnonzero(full.valid & (np.broadcast_to(value, (DRAWS,)) > 0))[0])
+            stays = np.flatnonzero(full.valid & (np.broadcast_to(value, (DRAWS,)) > 0))
+            if "particip" in name and stays.size:
                 text = f"the term {name!r} is not 0 if all clients participate ({part} = {whole})"
-                yield Finding(
-                    "warning",
-                    "limits",
-                    "",
-                    text,
-                    ("terms", name),
-                    _setting({**constants, part: constants[whole]}, index),
-                )
+                yield Finding("warning", "limits", "", text, ("terms", name), _setting(everyone, int(stays[0])))
 
 
-def _prescribed(result: Result, form: Form, constants: Mapping[str, np.ndarray]) -> Iterator[Finding]:
-    """Conditions that fail at the prescribed step sizes for some constants, though they limit a step size."""
+def _prescribed(result: Result, form: Form, anywhere: Evaluation, free: Mapping[str, np.ndarray]) -> Iterator[Finding]:
+    """Conditions that fail at the prescribed step sizes for some of these constants, though they limit a step size."""
     if not form.prescribes:
         return
-    rng = np.random.default_rng(2)
-    names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
-    free = {name: _draw(result.notation[name], rng) for name in names}
-    there = evaluate(result, free, form.name, strict=False)
-    for condition, check in zip(form.conditions, there.conditions, strict=True):
+    for condition, check in zip(form.conditions, anywhere.conditions, strict=True):
         fails = np.flatnonzero(~np.broadcast_to(check.holds, (DRAWS,)))
         about = None if condition.limits is None else result.notation[str(condition.limits)].concept
         if fails.size and (about is None or about.endswith(("step_size", "multiplier"))):

@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.status import AuditStatus, Mark
 from fedbounds.bounds.audit.verdict import TRUSTED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.atomic_files import write_file
-from fedbounds.bounds.theory.registry import GROUP, PAPERS, paper_module, paper_names, theorem_file_of
+from fedbounds.bounds.theory.registry import GROUP, PAPERS, paper_module, paper_names
 from fedbounds.bounds.theory.result import Form, Result
 
 NAME = "ledger.json"
@@ -58,8 +58,9 @@ def committed_verdict(result: Result, form: Form) -> str:
 def audit_status(result: Result, form: Form) -> AuditStatus:
     """What is said of a form where it is evaluated."""
     accused = erratum_reference(result.paper, form.refuted_by) if form.refuted_by else ""
+    in_file = f"{result.file} is a theorem file, which has no proof" if result.file else ""
     return AuditStatus(
-        committed_verdict(result, form), trusted_premise(result, form), accused, why_no_verdict(result.paper)
+        committed_verdict(result, form), trusted_premise(result, form), accused, in_file or why_no_verdict(result.paper)
     )
 
 
@@ -96,8 +97,6 @@ def why_no_verdict(paper: str) -> str:
         >>> why_no_verdict("fedau"), why_no_verdict("sgd")
         ('', 'sgd is not installed as a package (no entry point of fedbounds.papers has this name)')
     """
-    if path := theorem_file_of(paper):
-        return f"{path} is a theorem file, which has no proof"
     if paper not in paper_names():
         return f"{paper} is not installed as a package (no entry point of {GROUP} has this name)"
     return "" if paper in PAPERS or read_ledger(paper) else f"no ledger: fedbounds audit --paper {paper} --write"

@@ -159,7 +159,7 @@ def _with_places(value: Any, folder: Path, key: str = "") -> Any:
         return _place(value, folder)
     if isinstance(value, str) and key in ENDINGS:
         name, colon, rest = value.partition(":")
-        return f"{_place(name, folder)}{colon}{rest}" if name.endswith(ENDINGS[key]) else value
+        return f"{_place(name, folder)}{colon}{rest}" if name.lower().endswith(ENDINGS[key]) else value
     if isinstance(value, str) and value.strip().startswith("@"):
         return f"@{_place(value.strip()[1:], folder)}"
     return value

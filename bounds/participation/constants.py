@@ -93,7 +93,7 @@ def centered_offsets(
     offsets = check_matrix("offsets v", v, "(clients, dimension)")
     if clients is not None and len(offsets) != clients:
         raise FedboundsError(f"offsets v are of {len(offsets)} clients, the weights of {clients}")
-    return offsets - (offsets.mean(axis=0) if client_weights is None else client_weights @ offsets)
+    return offsets - np.average(offsets, axis=0, weights=client_weights)
 
 
 def window_means(q: ArrayLike, interval: int, *, aligned: bool = True) -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
@@ -60,14 +60,6 @@ def paper_names() -> list[str]:
 
 
 _ADDED: dict[str, ModuleType] = {}  # papers of theorem files, by key
-_FILES: dict[str, str] = {}  # the results of theorem files that were read, by key, and their paths
-
-
-def theorem_file_of(result: Result | str) -> str:
-    """The path of the theorem file of a result, or of one of a paper by its key; "" if it is of none."""
-    if isinstance(result, str):
-        return next((path for key, path in _FILES.items() if key.startswith(f"{result}/")), "")
-    return _FILES.get(result.key, "")
 
 
 def add_theorems(path: str) -> list[Result]:
@@ -82,18 +74,22 @@ def add_theorems(path: str) -> list[Result]:
     for one in read_theorem_files(path):
         by_paper.setdefault(one.result.paper, []).append(one)
     for name, files in by_paper.items():
-        _FILES.update({one.result.key: one.path for one in files})
-        if name in paper_names():
-            raise FedboundsError(f"{files[0].path}: the paper {name!r} exists; begin its keys with another name")
+        _refuse_names(files[0].result, paper_names())
         module = ModuleType(name, f"Theorem files in {path}.")
         module.__dict__.update(
-            __file__=files[0].path,  # a ledger lies beside it
+            __file__=files[0].result.file,  # a ledger lies beside it
             RESULTS=tuple(one.result for one in files),
             REFERENCE=f"theorem files in {path}",
             BIBTEX="\n".join(one.bibtex for one in files if one.bibtex),
         )
         _ADDED[name] = module
     return [one.result for files in by_paper.values() for one in files]
+
+
+def _refuse_names(result: Result, names: Iterable[str]) -> None:
+    """Refuse the result of a theorem file whose paper has one of these names."""
+    if result.paper in names:
+        raise FedboundsError(f"{result.file}: the paper {result.paper!r} exists; begin its keys with another name")
 
 
 @lru_cache(maxsize=1)
@@ -237,11 +233,6 @@ def papers() -> Iterator[Paper]:
             _warn(str(error))
 
 
-def is_theorem_file(key: str) -> bool:
-    """Whether a key is the path of a theorem file."""
-    return key.endswith(".toml")
-
-
 def load(key: str) -> Result:
     """The result with this key, or of the theorem file with this path.
 
@@ -254,11 +245,11 @@ def load(key: str) -> Result:
     """
     if not isinstance(key, str):
         raise FedboundsError(f"key = {quote(key)} must be the key of a result, as 'fedau/theorem-2'")
-    if is_theorem_file(key):
+    if key.endswith(".toml"):
         from fedbounds.bounds.theory.theorem_file import read_theorem_file  # few commands need it
 
         found = read_theorem_file(key).result
-        _FILES[found.key] = key
+        _refuse_names(found, [*PAPERS, *_installed_papers()])
         return found
     name = key.partition("/")[0]
     if name not in PAPERS and name not in paper_names():

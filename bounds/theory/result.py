@@ -314,6 +314,7 @@ class Result(Shown):
         forms: its right-hand sides, from the paper's own to ours.
         default: the name of the strongest form that is not refuted.
         statement: what it says, in words.
+        file: the theorem file that states it ("" if none does).
     """
 
     key: str
@@ -325,6 +326,7 @@ class Result(Shown):
     forms: tuple[Form, ...]
     default: str
     statement: str = ""
+    file: str = ""
 
     def __post_init__(self) -> None:
         symbols = {quantity.symbol for quantity in self.notation.values()}

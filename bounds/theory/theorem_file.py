@@ -18,13 +18,14 @@ several right-hand sides has `[forms.NAME]` tables in place of `terms`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import sympy as sp
 
@@ -52,9 +53,7 @@ from fedbounds.bounds.theory.symbols import (
 
 KEY = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
 LARGEST = 10**300  # size of a number in an expression
-KINDS = ("theorem", "corollary", "proposition", "lemma", "remark")
-AGGREGATES = ("minimum", "average", "supremum", "last", "single")
-INDEX_SETS = ("rounds", "sync points", "window starts", "local steps", "windows", "iterations", "none")
+KINDS, AGGREGATES, INDEX_SETS = get_args(ResultKind), get_args(Aggregate), get_args(IndexSet)
 # what is bounded -> how it is called in comparisons, its LaTeX and its unit
 MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
     "squared gradient norm of f": ("squared gradient norm of f", r"\|\nabla f(x_t)\|^2", GRADIENT**2),
@@ -77,7 +76,6 @@ class TheoremFile:
     """A theorem file: its result, and what stands beside it."""
 
     result: Result
-    path: str  # "" for a theorem that was made in Python
     bibtex: str = ""
     algorithm: str = ""  # the kind of the algorithm it is about
     setting: ProblemClass | None = None
@@ -87,7 +85,7 @@ class TheoremFile:
 
     def line(self, keys: Sequence[str]) -> int:
         """The line of a key of the file, or of what is around it; 0 if it has none."""
-        return _Document(self.path, self.text).line(keys)
+        return _Document(self.result.file, self.text).line(keys)
 
 
 class _Document:
@@ -134,12 +132,13 @@ def read_theorem_files(path: str) -> list[TheoremFile]:
     files = [read_theorem_file(one) for one in found]
     for one, other in pairwise(sorted(files, key=lambda each: each.result.key)):
         if one.result.key == other.result.key:
-            raise FedboundsError(f"{one.path} and {other.path} have the same key {one.result.key}; change one of them")
+            places = f"{one.result.file} and {other.result.file}"
+            raise FedboundsError(f"{places} have the same key {one.result.key}; change one of them")
     return files
 
 
 @lru_cache(maxsize=256)
-def _read(path: str, _modified: int) -> TheoremFile:
+def _read(path: str, _absolute: str, _modified: int) -> TheoremFile:
     text = read_text(path, path, LARGEST_TOML)
     return build_theorem(read_toml(path), path, text)
 
@@ -154,7 +153,7 @@ def read_theorem_file(path: str | Path) -> TheoremFile:
         modified = Path(path).stat().st_mtime_ns
     except OSError as error:
         raise FedboundsError(f"cannot read {path}: {error.strerror}") from None
-    return _read(str(path), modified)
+    return _read(str(path), os.path.abspath(path), modified)
 
 
 def theorem(key: str, *, measure: str, terms: Mapping[str, str] | None = None, **others: Any) -> Result:
@@ -218,10 +217,10 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         forms,
         default,
         _text(at, ["statement"], document.get("statement", "")),
+        path if text else "",
     )
     return TheoremFile(
         result,
-        path if text else "",
         _text(at, ["bibtex"], document.get("bibtex", "")),
         _text(at, ["algorithm"], document.get("algorithm", "")),
         setting,

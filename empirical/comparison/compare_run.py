@@ -172,7 +172,7 @@ def _compare(
         whole=curve.whole,
         thinned=curve.thinned,
         evaluation=last,
-        notes=(*statement.notes, *weight_notes(setting.problem), *setting.notes, *facts.notes, *remarks),
+        notes=(*statement.notes, *_weight_notes(setting.problem), *setting.notes, *facts.notes, *remarks),
         seeds=setting.seeds,
         samples=curve.samples,
         given_check=checked,
@@ -192,8 +192,10 @@ def _coverage_doubts(form: Form, result: Result, paper: PaperRuns | None, settin
     """Why a form is not known to be about this run at all."""
     reasons = setting.doubts
     if paper is None:
-        installed = result.paper in paper_names()
+        installed = bool(result.file) or result.paper in paper_names()
         no_runs = f"the paper of {result.key} does not say which runs it is about"
+        if result.file:
+            no_runs = f"{result.file} names no algorithm whose runs are known: give algorithm, such as 'fedavg'"
         reasons += (f"not known to cover this run: {no_runs if installed else why_no_verdict(result.paper)}",)
     if not any(a.participation for a in form.assumptions) and not setting.full_participation:
         reasons += (
@@ -208,7 +210,7 @@ def _coverage_doubts(form: Form, result: Result, paper: PaperRuns | None, settin
     return reasons
 
 
-def weight_notes(problem: Problem) -> tuple[str, ...]:
+def _weight_notes(problem: Problem) -> tuple[str, ...]:
     """How a weighted objective is read."""
     if isinstance(problem, ScaledObjectives):
         return ("f = sum_n p_n F_n as the mean of the functions N p_n F_n, of which the clients take their steps",)

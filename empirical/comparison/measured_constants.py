@@ -28,13 +28,6 @@ SIMULATED_ROUND = "simulated_round"  # an array of a trace without its empty rou
 ROUNDING = 16  # units of rounding, of the longer of two points, up to which they are the same
 
 
-def client_gradients(problem: Problem, x: Tensor, clients: np.ndarray | None = None) -> Tensor:
-    r"""$\nabla F_n(x)$ over all data of a client: (d,) -> (clients, d); of all clients by default."""
-    names = torch.arange(problem.clients) if clients is None else torch.from_numpy(np.asarray(clients))
-    names = names.to(problem.device)
-    return problem.gradient(x.expand(1, len(names), -1), names[None])[0]
-
-
 def products(gradients: Tensor) -> np.ndarray:
     r"""The products of vectors with each other, in float64: (N, d) -> (N, N)."""
     wide = gradients.double()

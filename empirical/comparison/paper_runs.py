@@ -12,7 +12,7 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.inputs.checks import check_count
-from fedbounds.bounds.theory.registry import paper_names, paper_submodule, paper_submodules, theorem_file_of
+from fedbounds.bounds.theory.registry import paper_names, paper_submodule, paper_submodules
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.bounds.theory.theorem_file import read_theorem_file
@@ -234,8 +234,7 @@ def paper_of(result: Result) -> PaperRuns | None:
 
     For a theorem file it is the paper that has its algorithm.
     """
-    path = theorem_file_of(result)
-    name = _paper_of_algorithm(read_theorem_file(path).algorithm) if path else result.paper
+    name = _paper_of_algorithm(read_theorem_file(result.file).algorithm) if result.file else result.paper
     module = paper_submodule(name, "empirical", "run") if name in paper_names() else None
     if module is None:
         return None

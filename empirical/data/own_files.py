@@ -13,12 +13,11 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
-from fedbounds.bounds.inputs.user_files import read_bytes, read_text
+from fedbounds.bounds.inputs.user_files import ENDINGS, read_bytes, read_text
 from fedbounds.empirical.runtime.array_files import read_arrays
 
 LARGEST = 2**31  # bytes of a file of samples once unpacked
 _LARGEST_PARTITION = 2**28  # bytes
-PARTITION_FILES = (".csv", ".npy", ".json")
 # what other tools call these arrays, in any case
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "train_features": ("train_features", "train_images", "x_train", "features", "x"),
@@ -110,7 +109,7 @@ def _classes(labels: Any) -> int:
 
 def is_partition_file(partition: str) -> bool:
     """Whether the name of a partition is that of a file."""
-    return Path(partition).suffix.lower() in PARTITION_FILES
+    return Path(partition).suffix.lower() in ENDINGS["partition"]
 
 
 def read_assignment(path: str | Path, samples: int) -> np.ndarray:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-import torch
 
 from fedbounds.bounds.advice.theorem_check import Finding
 from fedbounds.bounds.errors import FedboundsError
@@ -23,6 +22,7 @@ from fedbounds.bounds.theory.theorem_file import TheoremFile
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic
+from fedbounds.empirical.problems.problem import client_gradients
 from fedbounds.empirical.simulation.moments import moments
 
 KINDS = ("fedavg", "generalized-fedavg")
@@ -165,11 +165,8 @@ def _concepts(theorem: TheoremFile) -> set[str]:
 
 def _constants(trial: Trial, problem: Quadratic) -> dict[str, float]:
     """The exact constants of the standard concepts."""
-    N = problem.clients
     minimizer = problem.minimizer()
-    at = problem.gradient(minimizer.expand(1, N, -1), _names(N))[0]
-    start = problem.gradient(problem.x0.expand(1, N, -1), _names(N))[0]
-    offsets = (start - start.mean(0)).square().sum(1)
+    at = client_gradients(problem, minimizer)
     exact = {name: float(c.value) for name, c in problem.constants().items() if isinstance(c, Constant)}
     noise = exact["gradient_noise"]
     found = exact | {
@@ -179,16 +176,12 @@ def _constants(trial: Trial, problem: Quadratic) -> dict[str, float]:
         "local_steps": trial.local_steps,
         "rounds": trial.rounds,
         "iterations": trial.rounds * trial.local_steps,
-        "clients": N,
+        "clients": problem.clients,
         "participating_clients": trial.participants,
     }
     if problem.shared:
-        found["mean_gradient_divergence"] = float(offsets.mean()) ** 0.5
+        found["mean_gradient_divergence"] = found["optimum_heterogeneity"]  # the same at every point
     return found
-
-
-def _names(clients: int) -> torch.Tensor:
-    return torch.arange(clients)[None]
 
 
 def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> float:
@@ -202,7 +195,8 @@ def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> fl
             return -np.inf  # it does not exist for different Hessians
         raise FedboundsError(f"the constant {missing[0]} is not known of a quadratic")
     constants: dict[str, float] = {n: known[c] for n, c in needed.items() if n not in steps}
-    for place, name in enumerate(sorted(steps, reverse=True)):  # gamma before eta
+    capped = {str(condition.limits) for condition in form.conditions}
+    for place, name in enumerate(sorted(steps, key=lambda name: (name in capped, name))):  # a cap may need the others
         constants[name] = _step(form, name, constants, float(trial.steps[place % 2]), trial.uncapped)
     at = evaluate(result, constants, form.name, strict=False)
     if not at.valid or not np.isfinite(at.value):

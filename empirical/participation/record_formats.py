@@ -231,7 +231,7 @@ def _long(
         if seen[t[i], n]:
             raise FedboundsError(f"{table.lines[i][0]}: client {who[i]!r} is named twice in round {at[i]}; keep one")
         q[t[i], n], seen[t[i], n] = shares[i], True
-    return _normalize(q) if samples else q
+    return normalize_rounds(q) if samples else q
 
 
 def _wide(table: _Table, clients: int | list[Client] | None, asked: _Rounds) -> np.ndarray:
@@ -552,7 +552,7 @@ def _number(cell: Any) -> float | None:
     return float(cell) if isinstance(cell, int | float | np.number) and not isinstance(cell, bool) else None
 
 
-def _normalize(q: np.ndarray) -> np.ndarray:
+def normalize_rounds(q: np.ndarray) -> np.ndarray:
     """Weights divided by their sum in each round; rounds without participants stay empty."""
     sums = q.sum(axis=1, keepdims=True)
     return np.divide(q, sums, out=np.zeros_like(q), where=sums > 0)

@@ -15,7 +15,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag
 from fedbounds.bounds.participation.constants import SUM_TOLERANCE, check_weights
 from fedbounds.empirical.participation.process import Process, Round
-from fedbounds.empirical.participation.record_formats import read_record
+from fedbounds.empirical.participation.record_formats import normalize_rounds, read_record
 
 EmptyRounds = Literal["drop", "refuse"]
 EMPTY_ROUNDS = get_args(EmptyRounds)
@@ -48,10 +48,8 @@ class Recorded(Process):
     kind: ClassVar[str] = "recorded"
 
     def __post_init__(self) -> None:
-        q = check_weights(self.weights, unit_sum=False, name="weights").copy()
-        if check_flag("normalize", self.normalize):
-            sums = q.sum(axis=1, keepdims=True)
-            q = np.divide(q, sums, out=q, where=sums > 0)
+        q = check_weights(self.weights, unit_sum=False, name="weights")
+        q = normalize_rounds(q) if check_flag("normalize", self.normalize) else q.copy()
         q.setflags(write=False)
         self._settle(weights=q, clients=q.shape[1])
 

@@ -220,3 +220,10 @@ class Synthetic(Problem):
     def _noise_constant(self) -> Constant:
         note = f"sqrt(d) s with d = {self.dimension}, s = {self.noise:g}"
         return Constant(self.dimension**0.5 * self.noise, "exact", note)
+
+
+def client_gradients(problem: Problem, x: Tensor, clients: np.ndarray | None = None) -> Tensor:
+    r"""$\nabla F_n(x)$ over all data of a client: (d,) -> (clients, d); of all clients by default."""
+    names = torch.arange(problem.clients) if clients is None else torch.from_numpy(np.asarray(clients))
+    names = names.to(problem.device)
+    return problem.gradient(x.expand(1, len(names), -1), names[None])[0]

@@ -34,12 +34,6 @@ class SoftmaxRegression:
     samples: Sequence[Tensor]  # $\tilde\xi$ without the last entry, `(m_n, D - 1)` of every client, float64
     client_weights: np.ndarray | None = None  # $p_n$ of f, `(clients,)`; 1/N each if not given
 
-    def _mean(self, values: np.ndarray) -> np.ndarray:
-        r"""$\sum_np_nv_n$, (clients, ...) -> (...)."""
-        if self.client_weights is None:
-            return values.mean(axis=0)
-        return np.tensordot(self.client_weights, values, 1)
-
     @cached_property
     def _moments(self) -> np.ndarray:
         """M_n, (clients, D, D)."""
@@ -68,8 +62,8 @@ class SoftmaxRegression:
     @property
     def gradient(self) -> float:
         r"""A bound of $\|\nabla f\|$: the mean of the $b_n$, or that of all samples with their weights in f."""
-        together = float(np.linalg.eigvalsh(self._mean(self._moments))[-1])
-        return min(float(self._mean(self.gradients)), (2 * together) ** 0.5)
+        together = float(np.linalg.eigvalsh(np.average(self._moments, axis=0, weights=self.client_weights))[-1])
+        return min(float(np.average(self.gradients, weights=self.client_weights)), (2 * together) ** 0.5)
 
     @property
     def sample_gradient(self) -> float:
@@ -81,7 +75,7 @@ class SoftmaxRegression:
         r"""A bound of $\|\nabla F_n-\nabla f\|\le(1-p_n)b_n+\sum_{m\ne n}p_mb_m$ over all clients."""
         b = self.gradients
         p = 1 / len(b) if self.client_weights is None else self.client_weights
-        return float(((1 - 2 * p) * b + self._mean(b)).max())
+        return float(((1 - 2 * p) * b + np.average(b, weights=self.client_weights)).max())
 
     def noise(self, batch: int) -> np.ndarray:
         """A bound of the root of the variance of a minibatch gradient, of every client, (clients,)."""

@@ -14,7 +14,7 @@ from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.problems import Problem, problem_from_spec
 from fedbounds.empirical.problems.spec import PROBLEMS
 from fedbounds.empirical.runtime.device import resolve_device
-from fedbounds.empirical.simulation.engines import choose_engine
+from fedbounds.empirical.simulation.engines import choose_engine, most_participants
 from fedbounds.empirical.simulation.engines.compiled import COMPILING, SAVED, CompiledEngine
 from fedbounds.empirical.simulation.simulate import JointRun, simulate_together
 from fedbounds.empirical.simulation.trace import Trace
@@ -61,12 +61,12 @@ def compiling_seconds(tasks: Sequence[Mapping[str, Any]], problem: Problem | Non
     task = tasks[0]
     if problem is None or problem.silos or problem.ascends:
         return 0.0, 0.0
-    seeds = max(len(each["seeds"]) for each in tasks)
+    seeds, most = max(len(each["seeds"]) for each in tasks), most_participants(process_from_spec(task["participation"]))
     for each in task.get("phases") or [task]:
         algorithm = algorithm_from_spec(each["algorithm"])
-        engine = choose_engine(task["engine"], problem, algorithm, each["rounds"], seeds)
+        engine = choose_engine(task["engine"], problem, algorithm, each["rounds"], seeds, most)
         if isinstance(engine, CompiledEngine):
-            return COMPILING, SAVED * each["rounds"] * seeds * problem.clients * algorithm.most_local_steps(problem)
+            return COMPILING, SAVED * each["rounds"] * seeds * most * algorithm.most_local_steps(problem)
     return 0.0, 0.0
 
 

@@ -57,7 +57,7 @@ def _row(theorem: TheoremFile, finding: Finding) -> dict[str, Any]:
 def describe(theorem: TheoremFile, findings: Sequence[Finding]) -> str:
     """A line for each finding, with the line of the file that it is about, and the constants at which it shows."""
     several = len(theorem.result.forms) > 1
-    lines = [f"{theorem.result.key}   {theorem.path}", ""]
+    lines = [f"{theorem.result.key}   {theorem.result.file}", ""]
     for one in findings:
         number = theorem.line(one.place) if one.place else 0
         where = f"line {number}" if number else ""

@@ -44,6 +44,7 @@ from fedbounds.empirical.papers.arbitrary_participation.participation_constants 
 from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import measure_along_run
 from fedbounds.empirical.participation import Full, Process, Recorded, WithoutReplacement
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, Synthetic
+from fedbounds.empirical.simulation.engines import most_participants
 from fedbounds.empirical.simulation.moments.local_work import Coordinates, apply, sandwich, trace
 from fedbounds.empirical.simulation.moments.moments import require_quadratic
 from fedbounds.empirical.simulation.moments.rounds import RoundLaw, State, weighted_sum
@@ -220,8 +221,8 @@ class ArbitraryParticipation(paper_runs.PaperRuns):
         known = divergences_of(setting.problem) if divergences else None
         constants: paper_runs.Constants = stated | _constants_of(setting.algorithm, interval) | compared.rounds
         if "participating_clients" in wanted and isinstance(setting.process, Full | WithoutReplacement):
-            many = getattr(setting.process, "participants", setting.process.clients)
-            constants["participating_clients"] = Constant(float(many), "exact", "of the process")
+            many = float(most_participants(setting.process))
+            constants["participating_clients"] = Constant(many, "exact", "of the process")
         notes: tuple[str, ...] = ()
         if setting.q is not None:
             constants |= record_constants(setting.q, known, interval, horizons)

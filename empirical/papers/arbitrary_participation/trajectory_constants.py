@@ -18,7 +18,6 @@ from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
-    client_gradients,
     constant,
     evenly_spaced,
     largest_noise,
@@ -32,6 +31,7 @@ from fedbounds.empirical.comparison.paper_runs import Constants
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Products
 from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.problems.problem import client_gradients
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.trace import Trace
 

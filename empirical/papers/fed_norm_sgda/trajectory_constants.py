@@ -22,7 +22,6 @@ from fedbounds.empirical.algorithms.descent_ascent import DescentAscent, Descent
 from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
     NOISE_POINTS,
-    client_gradients,
     constant,
     evenly_spaced,
     largest_secant,
@@ -31,6 +30,7 @@ from fedbounds.empirical.comparison.measured_constants import (
 from fedbounds.empirical.comparison.paper_runs import Constants
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.problems import ExactEnvelope, Minimax
+from fedbounds.empirical.problems.problem import client_gradients
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch
 from fedbounds.empirical.simulation.trace import Trace

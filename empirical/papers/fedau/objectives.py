@@ -16,11 +16,11 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.measured_constants import client_gradients
 from fedbounds.empirical.papers.fedau import algorithms
 from fedbounds.empirical.papers.fedau.accounting import independent_coins
 from fedbounds.empirical.participation import Bernoulli, Process
 from fedbounds.empirical.problems import BoundedGradient, ImageClassification, Problem, Quadratic
+from fedbounds.empirical.problems.problem import client_gradients
 
 
 class Objective(Protocol):

@@ -18,6 +18,7 @@ from fedbounds.empirical.comparison import measured_constants
 from fedbounds.empirical.comparison.paper_runs import Constants
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.problems.problem import client_gradients
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.trace import Trace
 
@@ -48,7 +49,7 @@ def _measure(
         if known is not None and t not in near:  # no vector is needed there
             divergence = max(divergence, _largest_distance(known))
             continue
-        gradients = measured_constants.client_gradients(problem, x)
+        gradients = client_gradients(problem, x)
         f = gradients.mean(0)
         divergence = max(divergence, float(torch.linalg.vector_norm((gradients - f).double(), dim=1).max()))
         if before is not None and before[:2] == (seed, t - 1):

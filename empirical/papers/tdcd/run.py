@@ -32,7 +32,6 @@ from fedbounds.empirical.comparison import paper_runs
 from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
     Visit,
-    client_gradients,
     constant,
     evenly_spaced,
     largest_secant,
@@ -42,6 +41,7 @@ from fedbounds.empirical.comparison.measured_curve import averages_before
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.problems import Problem, Vertical
+from fedbounds.empirical.problems.problem import client_gradients
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments import TierMoments
 from fedbounds.empirical.simulation.moments.tiers import expected_norms

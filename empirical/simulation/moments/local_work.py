@@ -135,10 +135,7 @@ class Coordinates:
 
     def _mean(self, values: np.ndarray) -> np.ndarray:
         """The mean over clients, with their weights in f; of one value for all, itself."""
-        weights = self.problem.client_weights
-        if weights is None or len(values) == 1:
-            return values.mean(axis=0)
-        return np.tensordot(weights, values, 1)
+        return values[0] if len(values) == 1 else np.average(values, axis=0, weights=self.problem.client_weights)
 
     @cached_property
     def _squared_hessian(self) -> np.ndarray:

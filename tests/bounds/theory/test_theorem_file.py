@@ -1,12 +1,14 @@
 """Theorems in TOML files: the same result as from code, every verb, and errors that name the line."""
 
 import json
+import os
 import tomllib
 
 import numpy as np
 import pytest
 
 import fedbounds as fb
+from fedbounds.bounds.audit.ledger import why_no_verdict
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory import registry
 from fedbounds.bounds.theory.registry import add_theorems, load
@@ -19,6 +21,7 @@ from fedbounds.bounds.theory.theorem_file import (
     theorem_schema,
 )
 from fedbounds.command_line import main
+from fedbounds.empirical.comparison.paper_runs import paper_of
 
 LOCAL_SGD = """\
 key = "draft/local-sgd"
@@ -47,7 +50,6 @@ def mine(tmp_path):
 def _no_added_theorems():
     yield
     registry._ADDED.clear()
-    registry._FILES.clear()
     registry.paper.cache_clear()
     registry.statements.cache_clear()
 
@@ -215,3 +217,21 @@ def test_a_wrong_value_is_one_line(change):
     with pytest.raises(FedboundsError) as caught:
         build_theorem(document, "mine.toml")
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_does_not_take_the_place_of_a_paper(mine):
+    mine.write_text(LOCAL_SGD.replace("draft/local-sgd", "fedau/theorem-2"))
+    with pytest.raises(FedboundsError, match="the paper 'fedau' exists; begin its keys with another name"):
+        load(str(mine))
+    assert why_no_verdict("fedau") == "" and paper_of(load("fedau/theorem-2")) is not None
+
+
+def test_one_relative_path_is_another_file_in_another_folder(mine, tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine.toml").write_text(LOCAL_SGD.replace("local-sgd", "elsewhere"))
+    os.utime(other / "mine.toml", ns=(mine.stat().st_mtime_ns, mine.stat().st_mtime_ns))
+    monkeypatch.chdir(tmp_path)
+    assert load("mine.toml").key == "draft/local-sgd"
+    monkeypatch.chdir(other)
+    assert load("mine.toml").key == "draft/elsewhere"

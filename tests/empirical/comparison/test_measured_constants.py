@@ -14,7 +14,6 @@ from fedbounds.empirical.algorithms import LocalSGD
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.comparison.measured_constants import (
     client_curvatures,
-    client_gradients,
     largest_curvature,
     largest_noise,
     largest_secant,
@@ -42,6 +41,7 @@ from fedbounds.empirical.problems import (
     random_quadratic_minimax,
 )
 from fedbounds.empirical.problems.image_problem import Samples
+from fedbounds.empirical.problems.problem import client_gradients
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace

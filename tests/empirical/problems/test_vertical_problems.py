@@ -10,7 +10,6 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.comparison.measured_constants import client_gradients
 from fedbounds.empirical.problems import (
     BlockQuadratic,
     RippledBlocks,
@@ -19,6 +18,7 @@ from fedbounds.empirical.problems import (
     random_block_quadratic,
     random_vertical_least_squares,
 )
+from fedbounds.empirical.problems.problem import client_gradients
 from fedbounds.empirical.problems.vertical_networks import sub_batches
 
 HESSIAN = [[4, 1, 1, 0], [1, 3, 0, 1], [1, 0, 2, 0.5], [0, 1, 0.5, 1]]
