@@ -375,14 +375,14 @@ def fedprox_decrease(L: float, Lm: float, mup: float, ine: float, Bd: float, S: 
 
 # The decrease of every round, added up: the mean of |grad f|^2 over T rounds is at most F/(rho T).
 add(
-    "li-2020b/fedprox-round[explicit]", "Li et al. 2020 (FedProx), Theorem 4; two transcriptions of it", "quoted",
+    "li-2020b/fedprox-round[explicit]", "Li et al. 2020 (FedProx), Theorem 4; three transcriptions of it", "quoted",
     lambda F, T, L, Lm, mup, ine, Bd, S: F / (fedprox_decrease(L, Lm, mup, ine, Bd, S) * T),
     lambda L, Lm, mup, ine, Bd, S: mup > Lm and fedprox_decrease(L, Lm, mup, ine, Bd, S) > 0,
 )  # fmt: skip
 
 # --- ProxSkip -------------------------------------------------------------------------------------------------------
 add(
-    "mishchenko-2022/proxskip[explicit]", "Mishchenko et al. 2022, Theorem 3.6; ProxSkip-VR, eq. (7)", "quoted",
+    "mishchenko-2022/proxskip[explicit]", "Mishchenko et al. 2022, Theorem 3.6; ProxSkip-VR, eq. (8)", "quoted",
     lambda mu, gamma, pc, Psi0, K: (1 - min(gamma * mu, pc**2)) ** K * Psi0,
     lambda L, gamma: gamma * L <= 1,
 )  # fmt: skip

@@ -5,6 +5,7 @@ The readings are held to what a reading can be held to without the files: units,
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def split(name: str) -> tuple[str, str]:
     return key, form
 
 
-def draw(reading: Reading, rng: np.random.Generator) -> dict:
+def draw(reading: Reading, rng: np.random.Generator) -> dict[str, Any]:
     """Constants that can occur together."""
     at = {}
     for concept in reading.concepts:
@@ -61,7 +62,7 @@ def draw(reading: Reading, rng: np.random.Generator) -> dict:
     return at
 
 
-def draw_inside(reading: Reading, rng: np.random.Generator) -> dict:
+def draw_inside(reading: Reading, rng: np.random.Generator) -> dict[str, Any]:
     """Constants inside the conditions, with a step size below the largest admissible one."""
     for _ in range(2000):
         at = draw(reading, rng)
@@ -72,7 +73,9 @@ def draw_inside(reading: Reading, rng: np.random.Generator) -> dict:
     raise AssertionError("no constants inside the conditions")
 
 
-def approach(inside: dict, outside: dict, reading: Reading) -> tuple[dict, dict]:
+def approach(
+    inside: dict[str, Any], outside: dict[str, Any], reading: Reading
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Constants on both sides of a condition that they nearly meet with equality."""
     for _ in range(14):
         between = {c: np.sqrt(inside[c] * outside[c]) for c in inside if c != "objective_weights"}
@@ -82,7 +85,7 @@ def approach(inside: dict, outside: dict, reading: Reading) -> tuple[dict, dict]
     return inside, outside
 
 
-def draw_settings(reading: Reading) -> list[dict]:
+def draw_settings(reading: Reading) -> list[dict[str, Any]]:
     """Constants anywhere, inside the conditions, and near their boundary."""
     rng = np.random.default_rng(0)
     drawn = [draw(reading, rng) for _ in range(SETTINGS // 4)]
@@ -263,14 +266,15 @@ def test_readings_say_where_they_are_from():
 class Quadratics:
     """Client functions x'H_n x/2 - b_n'x and their mean."""
 
-    def __init__(self, rng, clients: int, dimension: int, low: float = 0.0, shared: bool = False) -> None:
-        """Draw symmetric Hessians with eigenvalues from `low` times the largest; equal ones where `shared`."""
+    def __init__(self, rng, clients: int, dimension: int, low=0.0, shared=False, spread=(-2, 1)) -> None:
+        """Draw symmetric Hessians with eigenvalues from `low` to 1, equal ones where `shared`, and vectors b_n of a
+        size 10**u, with u from `spread`."""
         self.H = np.empty((clients, dimension, dimension))
         for n in range(clients):
             rotation = np.linalg.qr(rng.normal(size=(dimension, dimension)))[0]
             self.H[n] = rotation @ np.diag(rng.uniform(low, 1, dimension)) @ rotation.T
         self.H = np.broadcast_to(self.H[0], self.H.shape) if shared else self.H
-        self.b = rng.normal(size=(clients, dimension)) * 10 ** rng.uniform(-2, 1)
+        self.b = rng.normal(size=(clients, dimension)) * 10 ** rng.uniform(*spread)
         self.N, self.d = clients, dimension
         self.mean_H, self.mean_b = self.H.mean(axis=0), self.b.mean(axis=0)
         self.optimum = np.linalg.solve(self.mean_H, self.mean_b)
@@ -289,7 +293,7 @@ class Quadratics:
         away = x - self.optimum
         return float(away @ self.mean_H @ away) / 2
 
-    def constants(self) -> dict:
+    def constants(self) -> dict[str, Any]:
         at_optimum = math.sqrt((self.grads(self.optimum) ** 2).sum(axis=1).mean())
         spread = np.linalg.norm(self.b - self.mean_b, axis=1).max()  # of the gradients, where Hessians are equal
         minima = [-b @ np.linalg.solve(H, b) / 2 for H, b in zip(self.H, self.b, strict=True)]
@@ -309,7 +313,7 @@ class Quadratics:
         }
 
 
-def local_run(problem: Quadratics, n: int, x, steps) -> tuple:
+def local_run(problem: Quadratics, n: int, x, steps) -> tuple[Any, list[Any]]:
     """Where a client gets, and the gradients on the way."""
     gradients = []
     for step in steps:
@@ -357,10 +361,10 @@ def local_gd_ratios(rng):
 
 def fedavg_ratios(rng):
     """Decaying steps: the expected gap over all ways to sample the cohorts."""
-    for _ in range(12):
+    for _ in range(8):
         problem = Quadratics(rng, 3, 2, low=0.1)
         at = problem.constants()
-        I, rounds, S = int(rng.integers(1, 4)), 4, 2
+        I, rounds, S = int(rng.integers(1, 4)), 3, 2
         at |= {"local_steps": I, "iterations": I * rounds, "participating_clients": S}
         at["objective_weights"] = np.full(3, 1 / 3)
         cohorts = {
@@ -469,14 +473,76 @@ def cohort_ratios(rng):
             yield "yang-2021/fedavg-full[explicit]", min(squares), at
 
 
+def noise_ratios(rng):
+    """Local SGD with additive noise on h_n x^2/2 - b_n x, all clients, exactly: iterates are linear in the noise.
+
+    An iterate is a row: its mean, and its coefficients of all noise that is drawn.
+    """
+    for _ in range(30):
+        N, I, T = int(rng.integers(1, 4)), int(rng.integers(1, 5)), int(rng.integers(1, 8))
+        K = I * T
+        h, b, sigma = rng.uniform(0.1, 1, N), rng.normal(size=N) * 10 ** rng.uniform(-2, 0), 10 ** rng.uniform(-2, 1)
+        h = h if rng.random() < 0.5 else np.full(N, h[0])
+        h0, optimum, L, mu = h.mean(), b.mean() / h.mean(), h.max(), h.min()
+        scale = np.concatenate([[1.0], np.full(N * K, sigma)])
+
+        def square(row, scale=scale) -> float:
+            return float(((row * scale) ** 2).sum())
+
+        at = {"clients": N, "local_steps": I, "rounds": T, "iterations": K, "smoothness": L, "strong_convexity": mu}
+        at |= {"gradient_noise": sigma, "initial_squared_distance": (1 - optimum) ** 2}
+        at |= {
+            "initial_gap": h0 * (1 - optimum) ** 2 / 2,
+            "participating_clients": N,
+            "objective_weights": np.full(N, 1 / N),
+        }
+        at["optimum_noise"] = math.sqrt(((h * optimum - b) ** 2).mean() + sigma**2)
+        at["gradient_divergence_sup"] = np.abs(b - b.mean()).max() if mu == L else math.inf
+        at["function_heterogeneity"] = float((b**2 / h).mean() - b.mean() ** 2 / h0) / 2
+
+        def rows(steps, eta=1.0, N=N, I=I, K=K, h=h, b=b):
+            """Iterates of the clients, their gradients, and the server's iterates."""
+            model = np.eye(1, 1 + N * K)[0]
+            models, gradients, served, clients = [], [], [model], np.tile(model, (N, 1))
+            for k, step in enumerate(steps):
+                models.append(clients.mean(axis=0))
+                slope = h[:, None] * clients - b[:, None] * np.eye(1, 1 + N * K)
+                slope[np.arange(N), 1 + k * N + np.arange(N)] += 1
+                gradients.append(slope)
+                clients = clients - step * slope
+                if (k + 1) % I == 0:
+                    model = model + eta * (clients.mean(axis=0) - model)
+                    served.append(model)
+                    clients = np.tile(model, (N, 1))
+            return models, gradients, served
+
+        def gap(row, h0=h0, optimum=optimum, K=K, N=N) -> float:
+            return h0 * square(row - optimum * np.eye(1, 1 + N * K)[0]) / 2
+
+        gamma = 0.999 * min(1 / (4 * L), 1 / (8 * L * (I - 1)) if I > 1 else math.inf)
+        models = rows([gamma] * K)[0]
+        yield "khaled-2020/local-sgd[explicit]", gap(np.mean(models, axis=0)), at | {"local_step_size": gamma}
+        for form, factor in (("printed", 8), ("printed:poster", 9)):
+            shift = max(factor * L / mu, I)
+            _, gradients, served = rows([2 / (mu * (shift + k)) for k in range(K)])
+            largest = math.sqrt(max(square(row) for slope in gradients for row in slope))
+            yield f"li-2020/fedavg-full[{form}]", gap(served[-1]), at | {"stochastic_gradient_bound": largest}
+        gamma = 0.999 / (8 * L * I) * 10 ** rng.uniform(-1, 0)
+        for name, eta in (
+            ("yang-2021/fedavg-full", 1 / (I * L * gamma)),
+            ("jhunjhunwala-2022/fedavg", 1 / (24 * I * L * gamma)),
+        ):
+            if mu == L and (N > 1 or name.startswith("yang")):
+                served = rows([gamma] * K, 0.999 * eta)[2][:-1]
+                left = min(2 * h0 * gap(row) for row in served)
+                steps = {"local_step_size": gamma, "server_multiplier": 0.999 * eta}
+                yield f"{name}[explicit]", left, at | steps | {"cstep": 0.999 * (0.5 - 15 * I**2 * gamma**2 * L**2)}
+
+
 def fedprox_ratios(rng):
     """F/rho for one round of exact local solutions, in place of the decrease: the bound of |grad f|^2 for T = 1."""
     for _ in range(40):
-        problem = Quadratics(rng, 3, 2)
-        problem.b *= 10 ** rng.uniform(-3, -1)
-        problem.__dict__.update(
-            mean_b=problem.b.mean(axis=0), optimum=np.linalg.solve(problem.mean_H, problem.b.mean(0))
-        )
+        problem = Quadratics(rng, 3, 2, spread=(-3, -1))
         x, S, mup = problem.start, int(rng.integers(10, 1000)), 10 ** rng.uniform(0.5, 2)
         gradients = problem.grads(x)
         square = (problem.full(x) ** 2).sum()
@@ -525,6 +591,7 @@ RUNS = (
     fedavg_ratios,
     compressed_ratios,
     cohort_ratios,
+    noise_ratios,
     fedprox_ratios,
     proxskip_ratios,
 )
