@@ -521,6 +521,6 @@ add(
     lambda sigma, d, N, I, T: 1 / sqrt(N * I * T) + N * I * (sigma**2 + d**2) / T,
 )  # fmt: skip
 add(
-    "lin-2020/sgda-ncsc[printed]", "Lin et al. 2020, as in the text of Sharma et al. 2022", "quoted",
+    "lin-2020/sgda-ncsc[printed]", "Lin et al. 2020, as in a table of the authors' later paper", "quoted",
     lambda kappa, K: sqrt(kappa**3 / K),
 )  # fmt: skip
