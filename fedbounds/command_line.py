@@ -20,6 +20,7 @@ COMMANDS = {
     "list": ("fedbounds.cli.catalog:list_results", "List every result of every paper."),
     "show": ("fedbounds.cli.catalog:show", "Show one result as the paper prints it."),
     "covers": ("fedbounds.cli.covers:covers_command", "List the theorems that cover a setting, and why others do not."),
+    "table": ("fedbounds.cli.table:table", "Compare the rates of results, or of all theorems that cover a setting."),
     "advise": ("fedbounds.cli.advise:advise_command", "Recommend a method and step sizes for a target."),
     "eval": ("fedbounds.cli.evaluate:evaluate", "Evaluate a result for chosen constants."),
     "optimize": ("fedbounds.cli.optimize:optimize", "Find the best step sizes of a bound."),

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 Answer = Literal["covered", "if", "not covered"]
 RANK: Mapping[Answer, int] = {"covered": 0, "if": 1, "not covered": 2}
+OBJECTIVE = (
+    "gradient norm of f",
+    "envelope of the",
+    "function gap",
+    "distance to the minimizer",
+)  # in measures of the objective
 KINDS = {"sharp": 0, "repaired": 1, "explicit": 2, "printed": 3}
 ALL_CLIENTS = FULL_PARTICIPATION.with_label("participation is not specified, so full participation is assumed")
 NO_SCOPE = Assumption(
@@ -51,8 +57,9 @@ class Coverage:
         you: the assumptions that hold or not whatever can be said here; who relies on the form answers for them.
         method: the assumptions that are met by running the algorithm so.
         excluded: the assumptions that exclude the setting; "refuted" with its erratum if the form is refuted.
-        mark: "refuted", "order only", "not proved", or "" for a form that is proved.
+        mark: "refuted", "unread", "order only", "not proved", or "" for a form that is proved.
         default: whether it is the form that is taken by default.
+        uses: the given properties without which it does not cover the setting, and the share of kinds excluded then.
     """
 
     key: str
@@ -66,6 +73,7 @@ class Coverage:
     excluded: tuple[Assumption, ...] = ()
     mark: str = ""
     default: bool = False
+    uses: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rank(self) -> tuple[int, int, bool, int, int]:
@@ -78,6 +86,16 @@ class Coverage:
     def of_a_run(self) -> bool:
         """Whether it bounds something of a whole run, and is no lemma."""
         return self.kind != "lemma" and self.measure.aggregate != "single"
+
+    @property
+    def of_objective(self) -> bool:
+        """Whether it bounds how far a whole run is from a minimizer or a stationary point of the objective."""
+        return self.of_a_run and self.kind != "remark" and any(word in self.measure.of for word in OBJECTIVE)
+
+    @property
+    def place(self) -> tuple[int, bool, bool, float, bool]:
+        """Results from the first to the last: answer, upper bounds of the objective, use of the setting, proof."""
+        return RANK[self.answer], not self.of_objective, self.measure.lower, -sum(self.uses.values()), self.mark != ""
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -94,6 +112,7 @@ class Coverage:
             "excluded_by": [{"name": a.name, "label": a.label, "statement": a.statement} for a in self.excluded],
             "mark": self.mark,
             "default": self.default,
+            "uses": list(self.uses),
         }
 
 
@@ -161,7 +180,7 @@ class Covered(Shown):
                 [a.name for a in row.you],
                 [a.name for a in row.excluded],
             )
-            for row in sorted(self.results, key=lambda row: RANK[row.answer])
+            for row in sorted(self.results, key=lambda row: row.place)
             if row.of_a_run
         ]
         return (Table("", ("result", "form", "answer", "only if", "you answer for", "excluded by"), rows),)
@@ -213,8 +232,8 @@ def covers(setting: ProblemClass | str, *, paper: str | None = None) -> Covered:
     """
     asked = setting if isinstance(setting, ProblemClass) else ProblemClass.of(setting)
     rows = [
-        coverage(result, form, one.scope or (NO_SCOPE,), asked)
-        for one in (papers() if paper is None else [load_paper(paper)])
+        coverage(result, form, one.scope or (() if result.file else (NO_SCOPE,)), asked)
+        for one in (papers(references=True) if paper is None else [load_paper(paper)])
         for result in one.results
         for form in result.forms
     ]
@@ -249,6 +268,7 @@ def coverage(result: Result, form: Form, scope: Iterable[Assumption], setting: P
         tuple(excluded),
         mark(result, form),
         form.name == result.default,
+        {} if excluded else _used(assumed, setting),
     )
 
 
@@ -294,6 +314,23 @@ def _implied_assumptions(result: Result, form: Form) -> Iterable[Assumption]:
     if drawn is not None and clients is not None and (drawn.symbol, clients.symbol) in fixed:
         all_clients = where(box(participation="all"))
         yield Assumption("all-of-them", f"{drawn.name} = {clients.name}", "its condition", True, all_clients)
+
+
+def _used(assumed: Iterable[Assumption], setting: ProblemClass) -> dict[str, float]:
+    """What was said of the setting and is needed, with the share of the other kinds that some assumption excludes."""
+    tables = [(a.cover or ASKED).levels() for a in assumed]
+    found = {}
+    for place, name in enumerate(AXES):
+        if name in setting.said:
+            wider = ProblemClass({**setting.said, name: tuple(AXES[name].kinds)})
+            others = tuple(other for other in range(len(AXES)) if other != place)
+            excluded = np.zeros(len(AXES[name].kinds), dtype=bool)
+            for table in tables:
+                if table.shape[place] > 1:
+                    excluded |= restrict_levels(table, wider).max(axis=others) == NO
+            if excluded.any():
+                found[name] = float(excluded.mean())
+    return found
 
 
 def _only_if(joint: np.ndarray, setting: ProblemClass) -> dict[str, tuple[str, ...]]:

@@ -3,8 +3,10 @@ r"""Rates of bounds in the number of rounds, at prescribed step sizes or at the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import log2
+from operator import mul
 
 import sympy as sp
 
@@ -87,6 +89,13 @@ class Rate:
     power: Fraction  # $\rho$
     stays: tuple[str, ...]  # the terms that do not fall
     steps: Mapping[str, Fraction]  # the powers of T of step sizes that were chosen; empty for prescribed ones
+    dominant: tuple[str, ...] = ()  # the terms that fall as slowly as that
+    participants: Fraction | None = None  # the power of the number of participants that then divides it, if known
+
+    @property
+    def speed_up(self) -> bool | None:
+        """Whether M participants need 1/M of the rounds: the bound falls with them as it falls with the rounds."""
+        return None if self.participants is None else bool(self.power) and self.participants >= self.power
 
 
 def rate(result: Result, form: Form) -> Rate:
@@ -114,14 +123,84 @@ def rate(result: Result, form: Form) -> Rate:
         powers = {term.name: exponent(term.expression, T) for term in form.terms}
         falling = [power for power in powers.values() if power is not None and power < 0]
         stays = tuple(name for name, power in powers.items() if power is not None and power >= 0)
-        return Rate(T, -max(falling, default=Fraction(0)), stays, {})
-    falls: list[Term] = []
+        slowest = max(falling, default=Fraction(0))
+        dominant = tuple(name for name, power in powers.items() if power == slowest)
+        falls = [term for term in form.terms if term.name not in stays]
+        return Rate(T, -slowest, stays, {}, dominant, _participants(result, falls, dominant, (), T, (), -slowest))
+    falls = []
     for term in form.terms:
         if all(any(powers) for powers in growth_exponents(term.expression, [T, *steps])):
             falls.append(term)
     best = best_complexity(falls, form.hypotheses, T, steps)
     stays = tuple(term.name for term in form.terms if term not in falls)
-    return Rate(T, best.rate, stays, best.exponents)
+    chosen = [Fraction(1), *best.exponents.values()]
+    dominant = tuple(
+        term.name
+        for term in falls
+        if max(sum(map(mul, chosen, row)) for row in growth_exponents(term.expression, [T, *steps])) == -best.rate
+    )
+    joint = _participants(result, falls, dominant, form.hypotheses, T, steps, best.rate)
+    return Rate(T, best.rate, stays, best.exponents, dominant, joint)
+
+
+SMALL = Fraction(1, 1000)  # the number of participants is taken as T to this power
+MANY = 1e9
+
+
+def _participants(
+    result: Result,
+    terms: Sequence[Term],
+    dominant: Sequence[str],
+    conditions: Iterable[Condition],
+    T: sp.Symbol,
+    steps: Sequence[sp.Symbol],
+    rate: Fraction,
+) -> Fraction | None:
+    """The power of the number of participants by which the bound falls after many rounds; None if it cannot be told.
+
+    Half of all clients participate, unless all do.
+    """
+    drawn, clients = (result.notation.resolve(name) for name in ("participating_clients", "clients"))
+    many = drawn or clients
+    if many is None:
+        return None
+    if not any(
+        term.expression.has(*(q.symbol for q in (drawn, clients) if q)) for term in terms if term.name in dominant
+    ):
+        return None  # another constant may depend on it
+    halves = {drawn.symbol: clients.symbol / 2} if drawn and clients else {}
+    N = clients.symbol if drawn and clients else many.symbol
+    try:
+        moved = [Term(t.name, _at_power(t.expression.xreplace(halves), N, T)) for t in terms]
+        kept = [
+            replace(c, left=_at_power(c.left.xreplace(halves), N, T), right=_at_power(c.right.xreplace(halves), N, T))
+            for c in conditions
+        ]
+        if not steps:
+            powers = [exponent(term.expression, T) for term in moved]
+            more = -max((power for power in powers if power is not None), default=Fraction(0))
+        else:
+            more = best_complexity(moved, kept, T, steps).rate
+    except FedboundsError:
+        return None
+    return (more - rate) / SMALL
+
+
+def _at_power(expression: sp.Expr, N: sp.Symbol, T: sp.Symbol) -> sp.Expr:
+    """The expression with a power of T for what depends on N, which is taken as T to a small power."""
+    if not expression.has(N):
+        return expression
+    found = []
+    for part in sp.Add.make_args(expression):
+        rest, own = part.as_independent(N, as_Add=False)
+        if own.free_symbols - {N}:
+            raise FedboundsError(f"{own} depends on more than {N}")
+        sizes = [float(own.xreplace({N: sp.Float(size)})) for size in (MANY, 4 * MANY)]
+        if not all(size > 0 for size in sizes):
+            raise FedboundsError(f"{own} may be negative")
+        power = Fraction(log2(sizes[1] / sizes[0]) / 2).limit_denominator(12)
+        found.append(rest * T ** sp.Rational(power * SMALL))
+    return sp.Add(*found)
 
 
 _STEPS = (

@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.status import AuditStatus, Mark
 from fedbounds.bounds.audit.verdict import TRUSTED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.atomic_files import write_file
-from fedbounds.bounds.theory.registry import GROUP, PAPERS, paper_module, paper_names
+from fedbounds.bounds.theory.registry import GROUP, PAPERS, REFERENCES, paper_module, paper_names
 from fedbounds.bounds.theory.result import Form, Result
 
 NAME = "ledger.json"
@@ -58,10 +58,10 @@ def committed_verdict(result: Result, form: Form) -> str:
 def audit_status(result: Result, form: Form) -> AuditStatus:
     """What is said of a form where it is evaluated."""
     accused = erratum_reference(result.paper, form.refuted_by) if form.refuted_by else ""
-    in_file = f"{result.file} is a theorem file, which has no proof" if result.file else ""
-    return AuditStatus(
-        committed_verdict(result, form), trusted_premise(result, form), accused, in_file or why_no_verdict(result.paper)
-    )
+    of_file = "it is a reference theorem" if result.paper in REFERENCES else f"{result.file} is a theorem file"
+    in_file = f"{of_file}, which has no proof here" if result.file else ""
+    verdict, trusted = committed_verdict(result, form), trusted_premise(result, form)
+    return AuditStatus(verdict, trusted, accused, in_file or why_no_verdict(result.paper), result.source.unread)
 
 
 def trusted_premise(result: Result, form: Form) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Mark = Literal["", "refuted", "order only", "not proved"]
+Mark = Literal["", "refuted", "unread", "order only", "not proved"]
 
 
 class AuditStatus(NamedTuple):
@@ -14,6 +14,7 @@ class AuditStatus(NamedTuple):
     untried: str  # what the proof trusts its author to have said rightly ("" if nothing)
     accused: str  # the erratum that refutes it, or a step it rests on, and how false that is ("" if none)
     unheard: str  # why nothing of its paper has a verdict ("" if something has)
+    unread: bool = False  # whether it was written down without its text
 
     @property
     def shadow(self) -> str:
@@ -26,4 +27,6 @@ class AuditStatus(NamedTuple):
         """Why a form is not to be relied on, in a word: see `fedbounds.bounds.audit.ledger.mark`."""
         if self.accused:
             return "refuted"
+        if self.unread:
+            return "unread"
         return "order only" if order_only else "not proved" if self.shadow else ""

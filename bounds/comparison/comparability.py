@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Named = Union["Result", str, tuple[Union["Result", str], str | None]]
 Relation = Literal["=", "<=", ">=", ""]
-CODES = {"aggregate": "a", "index set": "i", "quantity": "q", "expectation": "e", "condition": "c"}
+CODES = {"aggregate": "a", "index set": "i", "quantity": "q", "expectation": "e", "condition": "c", "side": "s"}
 
 
 @dataclass(frozen=True)

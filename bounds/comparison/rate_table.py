@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from fedbounds.bounds.advice.coverage import covers
 from fedbounds.bounds.asymptotics.rates import Rate, rate
 from fedbounds.bounds.audit.ledger import mark
 from fedbounds.bounds.display.tables import Shown, Table, tex
@@ -16,8 +17,9 @@ from fedbounds.bounds.theory.printing import latex
 from fedbounds.bounds.theory.registry import load, paper
 from fedbounds.bounds.theory.result import OPERATORS, Form, Result, plain_amsmath
 
-_COLUMNS = ("result", "rate", "step sizes", "conditions", "assumptions")
-_WIDTHS = (0.19, 0.16, 0.15, 0.2, 0.2)  # of the columns, in line widths
+_COLUMNS = ("result", "rate", "dominant", "speed-up", "step sizes", "conditions", "assumptions")
+_WIDTHS = (0.15, 0.14, 0.1, 0.06, 0.13, 0.16, 0.14)  # of the columns, in line widths
+_SPEED_UP = {True: "linear", False: "not linear", None: "--"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class RateRow:
     conditions: tuple[str, ...]
     assumptions: tuple[str, ...]
     note: str  # why not to rely on it, or why its rate is not told
+    title: str = ""  # of the result
+    dominant: tuple[str, ...] = ()  # the terms that are largest after many rounds, of those that fall
+    speed_up: bool | None = None  # whether M participants need 1/M of the rounds; None where it cannot be told
+    prescribed: bool = False  # whether the result sets the step sizes
+    relations: tuple[str, ...] = ()  # the conditions in plain text
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -45,7 +52,24 @@ class RateRow:
         told = f"${self.rate}$" if self.rate else "--"
         told += f" plus {tex(', '.join(self.stays))}" if self.stays else ""
         formulas = [r" \newline ".join(f"${one}$" for one in each) for each in (self.steps, self.conditions)]
-        return named, rf"${self.measure}$: {told}", *formulas, tex(", ".join(self.assumptions))
+        told = (rf"${self.measure}$: {told}", tex(", ".join(self.dominant)) or "--", _SPEED_UP[self.speed_up])
+        return named, *told, *formulas, tex(", ".join(self.assumptions))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The row as plain text, a line for each column."""
+        stays = f", plus what does not fall: {', '.join(self.stays)}" if self.stays else ""
+        rows = {
+            "rate": (plain_rate(self.rate) or "not known") + stays,
+            "dominant": ", ".join(self.dominant),
+            "speed-up": "" if self.speed_up is None else f"{_SPEED_UP[self.speed_up]} in the number of participants",
+            "steps": ", ".join(map(plain_rate, self.steps)) if not self.prescribed else "prescribed",
+            "if": "; ".join(self.relations),
+            "assumes": ", ".join(self.assumptions),
+        }
+        note = f" ({self.note})" if self.note else ""
+        head = f"{self.key} [{self.form}]{note}   {self.title}"
+        return (head, *(f"  {name:<9} {text}" for name, text in rows.items() if text))
 
 
 @dataclass(frozen=True)
@@ -76,10 +100,22 @@ class RateTable(Shown):
     def tables(self) -> tuple[Table, ...]:
         """The rows; rates, step sizes and conditions are formulas."""
         rows = [
-            (f"{r.key} [{r.form}]", r.rate, ", ".join(r.steps), r", \; ".join(r.conditions), ", ".join(r.assumptions))
+            (
+                f"{r.key} [{r.form}]",
+                r.rate,
+                ", ".join(r.dominant),
+                _SPEED_UP[r.speed_up],
+                ", ".join(r.steps),
+                r", \; ".join(r.conditions),
+                ", ".join(r.assumptions),
+            )
             for r in self.rows
         ]
-        return (Table("", _COLUMNS, rows, _COLUMNS[1:4]),)
+        return (Table("", _COLUMNS, rows, ("rate", "step sizes", "conditions")),)
+
+    def __str__(self) -> str:
+        """One block for each result, in plain text."""
+        return "\n\n".join("\n".join(row.lines) for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The table as a document."""
@@ -115,6 +151,7 @@ def rate_table(keys: Sequence[tuple[str, str | None]]) -> RateTable:
 def _row(result: Result, form: Form) -> RateRow:
     found, of, why = _known_rate(result, form)
     notation = result.notation
+    order = r"\Omega" if (form.measure or result.measure).lower else "O"
     steps = tuple(f"{notation[name].latex} = {latex(value, notation)}" for name, value in form.prescribes.items())
     if found is not None and not steps:
         steps = tuple(
@@ -127,7 +164,7 @@ def _row(result: Result, form: Form) -> RateRow:
         result.source.number,
         _cite_key(paper(result.paper).bibtex),
         (form.measure or result.measure).latex,
-        "" if found is None else f"O({_power(notation[found.rounds.name].latex, -found.power)})",
+        "" if found is None else f"{order}({_power(notation[found.rounds.name].latex, -found.power)})",
         of,
         () if found is None else found.stays,
         steps,
@@ -136,6 +173,11 @@ def _row(result: Result, form: Form) -> RateRow:
         ),
         tuple(assumption.name for assumption in form.assumptions),
         "; ".join(filter(None, [mark(result, form), why])),
+        result.title,
+        () if found is None else found.dominant,
+        None if found is None else found.speed_up,
+        bool(form.prescribes),
+        tuple(c.words(notation) for c in form.hypotheses),
     )
 
 
@@ -150,6 +192,30 @@ def _known_rate(result: Result, form: Form) -> tuple[Rate | None, str, str]:
         except FedboundsError as error:
             why = why or str(error)
     return None, "", "no rate" if why else ""
+
+
+def plain_rate(text: str) -> str:
+    r"""A rate in plain text.
+
+    Example:
+        >>> plain_rate(r"O(T^{-1/2})"), plain_rate(r"\\gamma \\propto T^{-1/4}")
+        ('O(T^(-1/2))', 'gamma ~ T^(-1/4)')
+    """
+    short = text.replace(r"\propto", "~").replace(r"\Omega", "Omega").replace("\\", "")
+    return re.sub(r"\^\{([^}]*)\}", lambda found: f"^({found[1]})", short)
+
+
+def table_of_class(setting: str) -> RateTable:
+    """The rates of the theorems about the objective that cover a setting, as `covers` orders them.
+
+    Raises:
+        FedboundsError: a phrase that is not known, or no theorem covers the setting.
+    """
+    found = covers(setting)
+    rows = [row for row in found.results if row.answer != "not covered" and row.of_objective and row.kind != "lemma"]
+    if not rows:
+        raise FedboundsError(f"no theorem covers {found.setting.text}; fedbounds covers lists the assumptions")
+    return rate_table([(row.key, row.form) for row in sorted(rows, key=lambda row: row.place)])
 
 
 def _power(symbol: str, power: Fraction) -> str:

@@ -108,7 +108,7 @@ class Evaluation(Shown):
         value = several if np.ndim(self.value) else "no value" if np.isnan(self.value) else number(self.value)
         what = f"{self.view.title}: {self.view.measure}"
         valid = "valid" if np.all(self.valid) else "not valid everywhere" if np.any(self.valid) else "not valid"
-        sign = "~" if self.view.order_only else "<="
+        sign = "~" if self.view.order_only else self.view.measure.sign
         return f"{what}\n{sign} {value}; {valid}; guarantee: {self.guarantee_text}; verdict: {self.verdict}"
 
     def tables(self) -> tuple[Table, ...]:
@@ -387,6 +387,10 @@ def status_reasons(form: CompiledForm, *, trusted: bool = False) -> tuple[str, .
     """
     standing, reasons = form.standing(), []
     verdict = standing.verdict
+    if standing.unread:
+        reasons.append("it was written down without its text (*): compare it with the source first")
+    if form.measure.lower:
+        reasons.append("it is a lower bound: some problem of the class is above it, and yours may be below")
     if form.order_only:
         reasons.append("the form hides constants in an O(.); every hidden constant is taken as 1")
     if form.asymptotic:
@@ -448,7 +452,8 @@ def _assumption_statuses(form: CompiledForm, assume: Iterable[str], checked: Map
 def _bound(evaluation: Evaluation) -> str:
     """The value at one setting, with the relation that it stands in."""
     value = float(evaluation.value)
-    return "no value" if math.isnan(value) else f"{'~' if evaluation.view.order_only else '<='} {number(value)}"
+    sign = "~" if evaluation.view.order_only else evaluation.view.measure.sign
+    return "no value" if math.isnan(value) else f"{sign} {number(value)}"
 
 
 def _described(evaluation: Evaluation) -> str:

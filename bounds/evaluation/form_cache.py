@@ -42,7 +42,7 @@ from fedbounds.bounds.theory.symbols import Dimension, Domain, Notation, Quantit
 if TYPE_CHECKING:
     from fedbounds.bounds.theory.result import Result
 
-SCHEMA = "fedbounds.views/3"
+SCHEMA = "fedbounds.views/4"
 NAME = "views.json"
 PACKAGE = "fedbounds.bounds"
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of that package
@@ -358,7 +358,7 @@ def _write_dimension(unit: Dimension) -> list[Any]:
 
 
 def _write_measure(measure: Measure) -> list[Any]:
-    rest = (measure.expectation, measure.given, measure.signed)
+    rest = (measure.expectation, measure.given, measure.signed, measure.lower)
     return [measure.aggregate, measure.over, measure.of, measure.latex, _write_dimension(measure.dimension), *rest]
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from fedbounds.bounds.theory.symbols import GRADIENT, Dimension
 
-Aggregate = Literal["minimum", "average", "supremum", "last", "single"]
+Aggregate = Literal["minimum", "average", "supremum", "last", "average iterate", "single"]
 EXPECTED = "-expected"  # ends the key of a result in expectation over participation that its paper states given it
 IndexSet = Literal["rounds", "sync points", "window starts", "local steps", "windows", "iterations", "none"]
 
@@ -29,6 +29,7 @@ class Measure:
         expectation: what is averaged out ("" for nothing).
         given: what is held fixed ("" for nothing).
         signed: whether it may be negative, like the increase of an objective.
+        lower: whether the result bounds it from below, for some problem of its class.
 
     Example:
         >>> least = Measure("minimum", "rounds", "squared gradient norm of f", r"\min_t E\|\nabla f(x_t)\|^2",
@@ -47,6 +48,7 @@ class Measure:
     expectation: str = ""
     given: str = ""
     signed: bool = False
+    lower: bool = False
 
     @property
     def unsquared(self) -> str:
@@ -77,18 +79,19 @@ class Measure:
         """
         return f"{replace(self, expectation='', given='')} ({self.dimension.words})"
 
+    @property
+    def sign(self) -> str:
+        """The relation of the left-hand side to the bound."""
+        return ">=" if self.lower else "<="
+
     def averaged(self) -> Measure:
         """The same quantity averaged instead of minimized over the same index set."""
         return replace(self, aggregate="average", latex=self.latex.replace(r"\min_t", r"\operatorname{avg}_t"))
 
     def is_at_most(self, other: Measure) -> bool:
         """Whether this left-hand side is never larger than the other, on every run."""
-        if (self.over, self.of, self.expectation, self.given) != (
-            other.over,
-            other.of,
-            other.expectation,
-            other.given,
-        ):
+        mine, yours = self._parts() | {"aggregate": ""}, other._parts() | {"aggregate": ""}
+        if mine != yours:
             return False
         order = {"minimum": 0, "average": 1, "supremum": 2}
         if self.aggregate == other.aggregate:
@@ -128,13 +131,15 @@ class Measure:
             "quantity": self.of,
             "expectation": self.expectation or "nothing",
             "condition": self.given or "nothing",
+            "side": "lower bound" if self.lower else "upper bound",
         }
 
     def __str__(self) -> str:
         expectation = f", expectation over {self.expectation}" if self.expectation else ""
         given = f" given {self.given}" if self.given else ""
         where = "" if self.aggregate == "single" else f"{self.aggregate} over {self.over} of "
-        return f"{where}{self.of}{expectation}{given}"
+        below = "lower bound on " if self.lower else ""
+        return f"{below}{where}{self.of}{expectation}{given}"
 
 
 def single(

@@ -40,6 +40,12 @@ PAPERS = tuple(
         if os.path.isfile(os.path.join(folder.path, "__init__.py"))
     )
 )
+REFERENCES = {  # papers of theorem files that come with fedbounds, each with its folder
+    folder.name: folder.path
+    for place in fedbounds.bounds.__path__
+    for folder in sorted(os.scandir(os.path.join(place, "papers", "references")), key=lambda one: one.name)
+    if folder.is_dir() and folder.name != "__pycache__"
+}
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,8 @@ class Paper:
 
 
 def paper_names() -> list[str]:
-    """Every paper's key, ours first, then those of installed packages, then those of added theorem files."""
-    return [*PAPERS, *_installed_papers(), *_ADDED]
+    """Every paper's key: ours, those of reference theorems, of installed packages and of added theorem files."""
+    return [*PAPERS, *REFERENCES, *_installed_papers(), *_ADDED]
 
 
 _ADDED: dict[str, ModuleType] = {}  # papers of theorem files, by key
@@ -75,15 +81,28 @@ def add_theorems(path: str) -> list[Result]:
         by_paper.setdefault(one.result.paper, []).append(one)
     for name, files in by_paper.items():
         _refuse_names(files[0].result, paper_names())
-        module = ModuleType(name, f"Theorem files in {path}.")
-        module.__dict__.update(
-            __file__=files[0].result.file,  # a ledger lies beside it
-            RESULTS=tuple(one.result for one in files),
-            REFERENCE=f"theorem files in {path}",
-            BIBTEX="\n".join(one.bibtex for one in files if one.bibtex),
-        )
-        _ADDED[name] = module
+        _ADDED[name] = _module_of_files(name, files, f"theorem files in {path}")
     return [one.result for files in by_paper.values() for one in files]
+
+
+def _module_of_files(name: str, files: list[Any], reference: str) -> ModuleType:
+    """A paper of theorem files, as a module."""
+    module = ModuleType(name, f"Theorem files: {name}.")
+    module.__dict__.update(
+        __file__=files[0].result.file,  # a ledger lies beside it
+        RESULTS=tuple(one.result for one in files),
+        REFERENCE=reference,
+        BIBTEX="\n".join(dict.fromkeys(one.bibtex.strip() for one in files if one.bibtex)),
+    )
+    return module
+
+
+@lru_cache(maxsize=256)
+def _reference_module(name: str) -> ModuleType:
+    from fedbounds.bounds.theory.theorem_file import read_theorem_files
+
+    files = read_theorem_files(REFERENCES[name])
+    return _module_of_files(name, files, files[0].result.source.paper)
 
 
 def _refuse_names(result: Result, names: Iterable[str]) -> None:
@@ -105,7 +124,7 @@ _BROKEN: dict[str, str] = {}  # papers of other packages that could not be loade
 @contextmanager
 def _loading(name: str) -> Iterator[None]:
     """Load a paper; one of another package that fails once is broken."""
-    if name in PAPERS or name in _ADDED:
+    if name in PAPERS or name in REFERENCES or name in _ADDED:
         yield
         return
     if name in _BROKEN:
@@ -122,6 +141,8 @@ def paper_module(name: str) -> ModuleType:
     """The module of one paper."""
     if name in PAPERS:
         return importlib.import_module(_place(name, "bounds"))
+    if name in REFERENCES:
+        return _reference_module(name)
     if name in _ADDED:
         return _ADDED[name]
     if name in _installed_papers():
@@ -136,6 +157,8 @@ def _place(name: str, floor: str) -> str:
 
 def paper_submodule(name: str, floor: str, what: str) -> ModuleType | None:
     """The module of this name that a paper defines in a layer; None if it defines none."""
+    if name in REFERENCES or name in _ADDED:
+        return None
     if name not in PAPERS:
         return submodule(paper_module(name), what)
     home = _place(name, floor)
@@ -221,9 +244,11 @@ def statements(name: str) -> tuple[Statement, ...]:
         return found
 
 
-def papers() -> Iterator[Paper]:
-    """Every paper; one of another package that cannot be loaded is one warning, never an error."""
+def papers(*, references: bool = False) -> Iterator[Paper]:
+    """Every paper, with those of reference theorems on request; one that cannot be loaded is one warning."""
     for name in paper_names():
+        if name in REFERENCES and not references:
+            continue
         try:
             found = paper(name)
             if name not in PAPERS:
@@ -249,7 +274,8 @@ def load(key: str) -> Result:
         from fedbounds.bounds.theory.theorem_file import read_theorem_file  # few commands need it
 
         found = read_theorem_file(key).result
-        _refuse_names(found, [*PAPERS, *_installed_papers()])
+        if not any(os.path.realpath(key).startswith(os.path.realpath(place)) for place in REFERENCES.values()):
+            _refuse_names(found, [*PAPERS, *REFERENCES, *_installed_papers()])
         return found
     name = key.partition("/")[0]
     if name not in PAPERS and name not in paper_names():
@@ -279,6 +305,6 @@ def as_result(result: Result | str) -> Result:
 
 
 def results() -> Iterator[Result]:
-    """Every result of every paper that can be loaded."""
-    for loaded in papers():
+    """Every result of every paper that can be loaded, and every reference theorem."""
+    for loaded in papers(references=True):
         yield from loaded.results

@@ -250,15 +250,16 @@ class Form(Shown):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a result stands: paper (as its citation key), number and equations."""
+    """Where a result stands: paper (as its citation key), number and equations; an asterisk if nobody read it there."""
 
     paper: str
     number: str
     equations: tuple[str, ...] = ()
+    unread: bool = False
 
     def __str__(self) -> str:
         equations = f", eq. {', '.join(f'({e})' for e in self.equations)}" if self.equations else ""
-        return f"{self.paper}, {self.number}{equations}"
+        return f"{self.paper}, {self.number}{equations}{' *' * self.unread}"
 
 
 @dataclass(frozen=True)
@@ -271,12 +272,26 @@ class LatexParts:
     steps: tuple[str, ...]
     names: tuple[str, ...]
     order_only: bool
+    lower: bool = False
 
     @property
     def claim(self) -> str:
         """Left-hand side, relation and terms."""
-        opening, closing = (r"\le O\Big(", r"\Big)") if self.order_only else (r"\le ", "")
-        return f"{self.left} {opening}{' + '.join(self.terms)}{closing}"
+        return f"{self.left} {self.opening}{' + '.join(self.terms)}{self.closing}"
+
+    @property
+    def opening(self) -> str:
+        """The relation, and what stands before the first term."""
+        return (r"\ge " if self.lower else r"\le ") + self._order * self.order_only
+
+    @property
+    def closing(self) -> str:
+        """What stands after the last term."""
+        return r"\Big)" * self.order_only
+
+    @property
+    def _order(self) -> str:
+        return (r"\Omega" if self.lower else "O") + r"\Big("
 
     @property
     def lines(self) -> str:
@@ -387,6 +402,7 @@ class Result(Shown):
                 for name, meaning in short.definitions()
             ),
             form.order_only,
+            (form.measure or self.measure).lower,
         )
 
     def tables(self) -> tuple[Table, ...]:

@@ -61,14 +61,27 @@ MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
     "squared distance to the minimizer": ("squared distance to the minimizer", r"\|x_t-x^*\|^2", PARAMETER**2),
 }
 OPERATOR_LATEX = {"minimum": r"\min_t", "average": r"\operatorname{avg}_t", "supremum": r"\sup_t"}
+BOUNDS, READ = ("upper", "lower"), ("constants", "order", "quoted", "memory")
+OF_HISTORY = ("date", "version", "source", "read", "change")
 ASSUMPTIONS: Mapping[str, Assumption] = {
     each.name: each for each in vars(shared).values() if isinstance(each, Assumption) and each is not shared.CITED
 }
 OF_FILE = (
-    "key", "kind", "title", "statement", "source", "bibtex", "history", "measure", "expectation", "given", "setting",
-    "algorithm", "uses", "default", "symbols", "where", "assumptions", "forms",
+    "key", "kind", "title", "statement", "source", "bibtex", "history", "bound", "measure", "expectation",
+    "given", "setting", "algorithm", "uses", "default", "symbols", "where", "assumptions", "forms",
 )  # fmt: skip
-OF_FORM = ("terms", "conditions", "assumptions", "step_sizes", "order_only", "hides", "asymptotic", "note", "where")
+OF_FORM = (
+    "terms",
+    "conditions",
+    "assumptions",
+    "step_sizes",
+    "order_only",
+    "hides",
+    "hidden",
+    "asymptotic",
+    "note",
+    "where",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +93,7 @@ class TheoremFile:
     algorithm: str = ""  # the kind of the algorithm it is about
     setting: ProblemClass | None = None
     uses: tuple[str, ...] = ()  # keys of the results that it rests on or improves
-    history: tuple[Mapping[str, str], ...] = ()  # versions: date, source and what changed
+    history: tuple[Mapping[str, str], ...] = ()  # date, version, source, how it was read and what changed
     text: str = ""  # of the file
 
     def line(self, keys: Sequence[str]) -> int:
@@ -207,11 +220,12 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     default = document.get("default", strongest)
     if default not in [form.name for form in forms]:
         raise at.fault(["default"], str(unknown_name("form", str(default), [form.name for form in forms])))
+    history = _history(at, document.get("history", []))
     result = Result(
         key,
         cast(ResultKind, kind),
         _text(at, ["title"], document.get("title", key.partition("/")[2].replace("-", " ").capitalize())),
-        _source(at, document.get("source", "draft"), key),
+        _source(at, document.get("source", "draft"), key, unread={row.get("read") for row in history} == {"memory"}),
         measure,
         notation,
         forms,
@@ -225,14 +239,19 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         _text(at, ["algorithm"], document.get("algorithm", "")),
         setting,
         tuple(_texts(at, ["uses"], document.get("uses", []))),
-        _history(at, document.get("history", [])),
+        history,
         text,
     )
 
 
 def _history(at: _Document, rows: Any) -> tuple[Mapping[str, str], ...]:
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
-        raise at.fault(["history"], "must be tables [[history]], each with date, source and what changed")
+        raise at.fault(["history"], f"must be tables [[history]], each with {', '.join(OF_HISTORY)}")
+    for row in rows:
+        for key, value in row.items():
+            if key not in OF_HISTORY:
+                raise at.fault(["history"], str(unknown_name("key", key, OF_HISTORY)))
+            _text(at, ["history"], value) if key != "read" else _choice(at, ["history"], value, READ)
     return tuple(rows)
 
 
@@ -283,10 +302,8 @@ def _form(
         raise at.fault([*place, "step_sizes"], 'must be a table of SYMBOL = "EXPRESSION"')
     prescribed: dict[str, sp.Expr] = {}
     for step, text in steps.items():
-        quantity = notation.resolve(step)
-        if quantity is None:
-            raise at.fault([*place, "step_sizes", step], str(unknown_name("symbol", step, [*notation])))
-        prescribed[quantity.name] = _expression(at, [*place, "step_sizes", step], text, names)
+        symbol = _symbol(at, [*place, "step_sizes", step], step, notation)
+        prescribed[symbol.name] = _expression(at, [*place, "step_sizes", step], text, names)
     chosen = {notation[step].symbol: value for step, value in prescribed.items()}  # the form is at these step sizes
     names = {key: value.xreplace(chosen) for key, value in names.items()}
     expressions = {term: _expression(at, [*place, "terms", term], text, names) for term, text in terms.items()}
@@ -303,12 +320,20 @@ def _form(
             tuple({a.name: a for a in (*assumed, *own)}.values()),
             order_only=_flag(at, [*place, "order_only"], table.get("order_only", False)),
             hides=_text(at, [*place, "hides"], table.get("hides", "")),
+            hidden=tuple(_symbol(at, [*place, "hidden"], name, notation) for name in table.get("hidden", [])),
             asymptotic=_text(at, [*place, "asymptotic"], table.get("asymptotic", "")),
             prescribes=prescribed,
             note=_text(at, [*place, "note"], table.get("note", "")),
         )
     except FedboundsError as error:
         raise at.fault(place, str(error)) from None
+
+
+def _symbol(at: _Document, place: Sequence[str], name: str, notation: Notation) -> sp.Symbol:
+    quantity = notation.resolve(name)
+    if quantity is None:
+        raise at.fault(place, str(unknown_name("symbol", name, [*notation])))
+    return quantity.symbol
 
 
 def _notation(at: _Document, table: Any) -> tuple[Notation, dict[str, sp.Expr]]:
@@ -413,7 +438,8 @@ def _condition(
 
 def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     text = document.get("measure")
-    found = re.fullmatch(r"(\w+) over (.+?) of (.+)", text) if isinstance(text, str) else None
+    found = re.fullmatch(r"([\w ]+?) over (.+?) of (.+)", text) if isinstance(text, str) else None
+    lower = _choice(at, ["bound"], document.get("bound", "upper"), BOUNDS) == "lower"
     expectation = _text(at, ["expectation"], document.get("expectation", "gradient noise and participation"))
     given = _text(at, ["given"], document.get("given", ""))
     if isinstance(text, Mapping):
@@ -425,7 +451,9 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
         except ValueError:
             raise at.fault(["measure", "dimension"], 'a dimension reads "f^2/x^2" or "1"') from None
         latex = _text(at, ["measure", "latex"], text.get("latex", r"\text{" + what + "}"))
-        return Measure(cast(Aggregate, aggregate), cast(IndexSet, over), what, latex, dimension, expectation, given)
+        return Measure(
+            cast(Aggregate, aggregate), cast(IndexSet, over), what, latex, dimension, expectation, given, lower=lower
+        )
     if found is None:
         raise at.fault(
             ["measure"],
@@ -434,9 +462,12 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
         )
     aggregate, over = _choice(at, ["measure"], found[1], AGGREGATES), _choice(at, ["measure"], found[2], INDEX_SETS)
     what, latex, dimension = MEASURED[_choice(at, ["measure"], found[3], tuple(MEASURED))]
+    latex = latex.replace("x_t", r"\bar x_T") if aggregate == "average iterate" else latex
     expected = rf"\mathbb E[{latex}]" if expectation else latex
     whole = f"{OPERATOR_LATEX.get(aggregate, '')}{expected}"
-    return Measure(cast(Aggregate, aggregate), cast(IndexSet, over), what, whole, dimension, expectation, given)
+    return Measure(
+        cast(Aggregate, aggregate), cast(IndexSet, over), what, whole, dimension, expectation, given, lower=lower
+    )
 
 
 def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
@@ -447,7 +478,7 @@ def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assum
         found = ProblemClass.of(_text(at, ["setting"], text))
     except FedboundsError as error:
         raise at.fault(["setting"], str(error)) from None
-    inside = tuple(sorted((name, frozenset(kinds)) for name, kinds in found.said.items()))
+    inside = tuple((name, frozenset(found.kinds(name))) for name in sorted({*found.said, *found.supposed}))
     return found, (Assumption("setting", text, "its setting", "participation" in found.said, Cover((inside,))),)
 
 
@@ -467,13 +498,13 @@ def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> t
     return tuple(found)
 
 
-def _source(at: _Document, given: Any, key: str) -> Source:
+def _source(at: _Document, given: Any, key: str, *, unread: bool) -> Source:
     row = {"paper": given} if isinstance(given, str) else given
     if not isinstance(row, Mapping):
         raise at.fault(["source"], "must be the paper, or a table with paper, number and equations")
     number = _text(at, ["source", "number"], row.get("number", key.partition("/")[2].replace("-", " ").title()))
     equations = tuple(_texts(at, ["source", "equations"], row.get("equations", [])))
-    return Source(_text(at, ["source", "paper"], row.get("paper", "draft")), number, equations)
+    return Source(_text(at, ["source", "paper"], row.get("paper", "draft")), number, equations, unread)
 
 
 def _choice(at: _Document, place: Sequence[str], value: Any, choices: Sequence[str]) -> str:
@@ -518,6 +549,7 @@ def theorem_schema() -> dict[str, Any]:
         "where": {**expressions, "description": "Names for parts of expressions."},
         "order_only": {"type": "boolean", "description": "Whether the bound is inside an O."},
         "hides": text,
+        "hidden": {**texts, "description": "The constants with a unit that the O hides."},
         "asymptotic": text,
         "note": text,
     }
@@ -531,7 +563,15 @@ def theorem_schema() -> dict[str, Any]:
             "anyOf": [text, {"type": "object", "properties": {"paper": text, "number": text, "equations": texts}}]
         },
         "bibtex": text,
-        "history": {"type": "array", "items": {"type": "object"}},
+        "history": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {**dict.fromkeys(OF_HISTORY, text), "read": {"enum": [*READ]}},
+                "additionalProperties": False,
+            },
+        },
+        "bound": {"enum": [*BOUNDS], "description": "Whether the right-hand side is an upper or a lower bound."},
         "measure": {
             "anyOf": [
                 {**text, "pattern": f"^({_either(AGGREGATES)}) over ({_either(INDEX_SETS)}) of ({_either(MEASURED)})$"},

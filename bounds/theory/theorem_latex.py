@@ -148,9 +148,8 @@ def theorem(result: Result, form: Form, audit: str) -> str:
     lines += ["If", *_gathered(parts.conditions), "then"] if parts.conditions else ["Then"]
     terms = zip(parts.terms, form.terms, strict=True)
     named = [rf"\underbrace{{{text}}}_{{\text{{{tex(term.name)}}}}}" for text, term in terms]
-    opening, closing = (r"O\Big(", r"\Big)") if form.order_only else ("", "")
-    first, *rest = [rf"{parts.left} &\le {opening}{named[0]}", *(rf"&\quad + {text}" for text in named[1:])]
-    lines += [r"\begin{align*}", " \\\\\n".join([first, *rest]) + closing, r"\end{align*}"]
+    first, *rest = [f"{parts.left} &{parts.opening}{named[0]}", *(rf"&\quad + {text}" for text in named[1:])]
+    lines += [r"\begin{align*}", " \\\\\n".join([first, *rest]) + parts.closing, r"\end{align*}"]
     lines += ["with the step sizes", *_gathered(parts.steps)] if parts.steps else []
     lines += ["where", *_gathered(parts.names)] if parts.names else []
     lines += _symbols(result, form)

@@ -19,22 +19,28 @@ from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
-from fedbounds.bounds.theory.registry import load, paper, paper_names, papers, statements
+from fedbounds.bounds.theory.registry import load, paper, paper_names, papers, results, statements
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.statement import Statement
 from fedbounds.bounds.theory.symbols import Derived, Notation
+from fedbounds.bounds.theory.theorem_file import read_theorem_file
 from fedbounds.bounds.theory.theorem_latex import theorem
 from fedbounds.cli.options import emit, form_option, json_option, key_argument, paper_option, print_answer
 
+LISTED = ("theorem", "corollary", "proposition")  # kinds that `list` shows without --all
 QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a constant
 
 
 @click.command("list")
 @paper_option
+@click.option("--all", "whole", is_flag=True, help="Include lemmas, remarks, definitions and equations.")
 @json_option
-def list_results(wanted: str | None, as_json: bool) -> None:
-    """List every result and every other statement: its key, its kind and its title."""
-    found = [paper(wanted)] if wanted else list(papers())
+def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
+    """List theorems, corollaries and propositions: key, kind and title; an asterisk marks those that nobody read.
+
+    The papers whose results are verified come first, then the reference theorems of the field.
+    """
+    found = [paper(wanted)] if wanted else list(papers(references=True))
     if as_json:
         rows = [
             {**attributes(r, "key kind title"), "source": str(r.source), "forms": [f.name for f in r.forms]}
@@ -45,13 +51,19 @@ def list_results(wanted: str | None, as_json: bool) -> None:
         others = [statement_document(s) for one in found for s in statements(one.key)]
         emit("list", {"results": rows, "statements": others})
         return
+    hidden = 0
     for one in found:
         click.echo(f"{one.key}   {one.reference}")
         listed = [*one.results, *statements(one.key)]
-        width = max((len(r.key) for r in listed), default=0)
-        for r in listed:
-            click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {r.title}")
+        shown = [r for r in listed if whole or r.kind in LISTED] or listed
+        width = max((len(r.key) for r in shown), default=0)
+        for r in shown:
+            unread = " *" if isinstance(r, Result) and r.source.unread else ""
+            click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {r.title}{unread}")
+        hidden += len(listed) - len(shown)
         click.echo()
+    if hidden:
+        click.echo(f"{hidden} more lemmas, remarks, definitions and equations: --all")
 
 
 @click.command("show")
@@ -60,6 +72,9 @@ def list_results(wanted: str | None, as_json: bool) -> None:
 @click.option("--latex", "style", flag_value="latex", help="The theorem as a LaTeX environment.")
 @click.option("--bibtex", "style", flag_value="bibtex", help="The paper's BibTeX entry.")
 @click.option("--sympy", "style", flag_value="sympy", help="The bound as a sympy expression in plain text.")
+@click.option(
+    "--graph", "style", flag_value="graph", help="The results that it uses or improves, and those that use it."
+)
 @click.option("--all", "whole", is_flag=True, help="Every form in full, not only the default form.")
 @json_option
 def show(key: str, form: str | None, style: str | None, whole: bool, as_json: bool) -> None:
@@ -73,6 +88,11 @@ def show(key: str, form: str | None, style: str | None, whole: bool, as_json: bo
     if style == "bibtex":
         loaded = paper(key.partition("/")[0])
         print_answer(as_json, "show", {"paper": loaded.key, "bibtex": loaded.bibtex}, lambda: loaded.bibtex)
+        return
+    if style == "graph":
+        edges = [edge for edge in uses_of_results() if load(key).key in edge]
+        document = {"key": load(key).key, "uses": [{"result": a, "uses": b} for a, b in edges]}
+        print_answer(as_json, "show", document, lambda: describe_uses(load(key).key))
         return
     if (one := statement(key)) is not None:
         show_statement(one, form, style, as_json)
@@ -108,6 +128,29 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
     found = equation_places(name, number)
     document = {"paper": name, "equation": number, "places": [asdict(place) for place in found]}
     print_answer(as_json, "show", document, lambda: places_text(name, number, found))
+
+
+@lru_cache(maxsize=1)
+def uses_of_results() -> tuple[tuple[str, str], ...]:
+    """Pairs of keys: a reference theorem, and a result that it uses or improves."""
+    files = (result.file for result in results() if result.file)
+    return tuple((one.result.key, used) for one in map(read_theorem_file, files) for used in one.uses)
+
+
+def describe_uses(key: str) -> str:
+    """What a result uses, as a tree, then what uses it."""
+
+    def tree(at: str, side: int, above: tuple[str, ...], indent: str) -> Iterator[str]:
+        for edge in uses_of_results():
+            if edge[side] == at and (other := edge[1 - side]) not in above:
+                yield f"{indent}{other}   {load(other).title}"
+                yield from tree(other, side, (*above, other), f"{indent}  ")
+
+    lines = [f"{key}   {load(key).title}"]
+    for side, heading in enumerate(("uses or improves", "is used or improved by")):
+        found = list(tree(key, side, (key,), "    "))
+        lines += ["", f"  {heading}{'' if found else ': nothing in the registry'}", *found]
+    return "\n".join(lines)
 
 
 def as_text(form: Form, notation: Notation) -> str:

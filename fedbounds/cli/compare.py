@@ -16,7 +16,7 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.form_cache import as_compiled, cache_result
-from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output, write_outputs
+from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
 from fedbounds.cli import completion, options
 from fedbounds.cli.options import Drawing, OutputPath
 
@@ -36,11 +36,6 @@ PGF = (".pgf", ".tex")
     help="The constant that varies; also NAME=V1,V2,...",
 )
 @click.option("--matrix", is_flag=True, help="Show which left-hand sides are comparable, of all results or of KEYs.")
-@click.option(
-    "--table",
-    is_flag=True,
-    help="A LaTeX table of rates, step sizes, conditions and assumptions; --out F.tex also writes F.bib.",
-)
 @options.optimize_option
 @options.within_option
 @click.option(
@@ -58,7 +53,6 @@ def compare(
     bare: tuple[str, ...],
     vary: str | None,
     matrix: bool,
-    table: bool,
     optimize: str,
     within: tuple[str, ...],
     out: str | None,
@@ -76,16 +70,9 @@ def compare(
         --vary rounds=10:1e6:log:50 --optimize gamma,eta --within eta=1:100 --out bounds.png \\
         --set L=1 F=5 I=2 P=2 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
     fedbounds compare --matrix --out matrix.csv      which bounds of all papers are comparable
-    fedbounds compare --table fedau/corollary-4 tdcd/theorem-1 --out rates.tex
     """
     keys = [word for word in bare if "=" not in word]
     constants = options.read_constants(settings, source, [word for word in bare if "=" in word])
-    if table:
-        if constants or vary or optimize or within or matrix:
-            raise FedboundsError("--table takes KEYs only; leave out constants, --vary, --optimize, --within, --matrix")
-        drawing.check("a table has none; leave it out", ())
-        show_table(keys, out, force, as_json)
-        return
     if out is not None:
         check_outputs(_outputs(Path(out), matrix), force)
     _check_drawing(drawing, out)
@@ -95,7 +82,7 @@ def compare(
         show_matrix(keys, out, drawing, force, as_json)
         return
     if vary is None:
-        raise FedboundsError("compare needs --vary, e.g. --vary rounds=10:1e6:log:50, or --matrix, or --table")
+        raise FedboundsError("compare needs --vary, e.g. --vary rounds=10:1e6:log:50, or --matrix")
     if not keys:
         raise FedboundsError("compare has no KEY; name at least one result, e.g. arbitrary-participation/theorem-3.1")
     named = [options.split_key(word) for word in keys]
@@ -114,23 +101,6 @@ def compare(
     for key, _ in named:
         cache_result(key)
     options.print_answer(as_json, "compare", found.to_dict(), lambda: describe(found), written)
-
-
-def show_table(keys: list[str], out: str | None, force: bool, as_json: bool) -> None:
-    """Print the table of rates, or write it and the BibTeX entries beside it."""
-    from fedbounds.bounds.comparison.rate_table import rate_table  # sympy takes its time
-
-    outputs = []
-    if out is not None:
-        if Path(out).suffix != ".tex":
-            raise FedboundsError(f"{out}: unknown ending; the table of --table ends in .tex")
-        outputs = [Output(Path(out)), Output(Path(out).with_suffix(".bib"))]
-        check_outputs(outputs, force)
-    found = rate_table([options.split_key(word) for word in keys])
-    write_outputs(outputs, [text.encode() for text in (f"{found.latex}\n", found.bibtex)][: len(outputs)], force)
-    written = [output.path for output in outputs]
-    text = f"{found.latex}\n\n{found.bibtex}" if out is None else ""
-    options.print_answer(as_json, "rates", found.to_dict(), lambda: text, written)
 
 
 def show_matrix(keys: list[str], out: str | None, drawing: Drawing, force: bool, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -89,12 +90,17 @@ def forms_by_key() -> dict[str, list[str]]:
         key, bracket, form = claim.partition("[")
         if bracket and form.endswith("]"):
             found.setdefault(key, []).append(form[:-1])
+    for path in sorted(PAPERS.glob("references/*/*.toml")):
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        single = "printed" if document.get("order_only") else "explicit"
+        found[document["key"]] = [*document.get("forms", ())] or [single]
     from importlib import metadata
 
     if metadata.entry_points(group="fedbounds.papers"):
-        from fedbounds.bounds.theory.registry import PAPERS, papers
+        from fedbounds.bounds.theory import registry
 
-        installed = (result for each in papers() if each.key not in PAPERS for result in each.results)
+        others = (each for each in registry.papers() if each.key not in registry.PAPERS)
+        installed = (result for each in others for result in each.results)
         found |= {result.key: [form.name for form in result.forms] for result in installed}
     return found
 
@@ -185,5 +191,5 @@ def line_keys() -> list[str]:
 
 
 FIRST_WORDS = {
-    name: keys for name in ("show", "eval", "optimize", "rounds", "compare", "audit", "schema", "adversary")
+    name: keys for name in ("show", "eval", "optimize", "rounds", "compare", "table", "audit", "schema", "adversary")
 } | {"refute": errata}

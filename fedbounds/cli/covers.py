@@ -21,7 +21,7 @@ HEADINGS = {"covered": "Covered, if the assumptions to check hold", "if": "Cover
 @click.command("covers")
 @click.argument("words", nargs=-1, metavar="[PROPERTY, ...]")
 @paper_option
-@click.option("--all", "everything", is_flag=True, help="Include lemmas and results about single rounds.")
+@click.option("--all", "everything", is_flag=True, help="Include lemmas and results that are not about the objective.")
 @click.option("--out", metavar="F.csv", type=OutputPath(), help="Write every form as a table.")
 @force_option
 @json_option
@@ -79,7 +79,8 @@ def describe(found: Covered, everything: bool = False) -> str:
     if unspecified := found.setting.unsaid:
         lines += [f"not specified  {', '.join(unspecified)}"]
     for answer, heading in HEADINGS.items():
-        rows = sorted((row for row in shown if row.answer == answer), key=lambda row: row.mark != "")
+        rows = [row for row in shown if row.answer == answer and (everything or row.of_objective)]
+        rows.sort(key=lambda row: row.place)
         lines += ["", f"{heading}{'' if rows else ': nothing'}"]
         for row in rows:
             lines += _covering(row, found.setting)
@@ -89,8 +90,9 @@ def describe(found: Covered, everything: bool = False) -> str:
             lines += hanging(f"  {row.key} [{row.form}] ", f"excluded by {', '.join(a.name for a in row.excluded)}")
     lines += ["", "Not covered", *_excluded([row for row in shown if row.answer == "not covered"])]
     lines += ["", "Conditions on constants are not checked here: fedbounds eval KEY checks them."]
-    if hidden := len(found.results) - len(shown):
-        lines.append(f"{hidden} lemmas and other statements that are not about a whole run: --all")
+    hidden = [row for row in found.results if not row.of_objective and row.answer != "not covered"]
+    if hidden and not everything:
+        lines.append(f"{len(hidden)} more results cover it that are not about the objective of a whole run: --all")
     return "\n".join(lines)
 
 
@@ -98,6 +100,8 @@ def _covering(row: Coverage, setting: ProblemClass) -> Iterator[str]:
     mark = f", {row.mark}" if row.mark else ""
     yield f"  {row.key} [{row.form}{mark}]"
     yield from hanging("      bounds ", str(row.measure))
+    if row.uses:
+        yield from hanging("      uses ", ", ".join(row.uses))
     if row.only_if:
         kinds = (f"{name}: {_kinds(covered, setting.kinds(name))}" for name, covered in row.only_if.items())
         yield from hanging("      if ", "; ".join(kinds))

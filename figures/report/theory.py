@@ -32,9 +32,9 @@ def result_document(result: Result, form: Form) -> dict[str, Any]:
         "statement": result.statement,
         "measure": str(form.measure or result.measure),
         "pieces": [
-            rf"{parts.left} \le{' O(' if form.order_only else ''}",
+            f"{parts.left} {parts.opening}".rstrip(),
             *named[:-1],
-            named[-1] + (")" if form.order_only else ""),
+            named[-1] + parts.closing,
         ],
         "conditions": [{"tex": said, "text": c.text, "why": c.why} for said, c in conditions],
         "steps": list(parts.steps),
