@@ -37,7 +37,7 @@ from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import Aggregate, IndexSet, Measure
 from fedbounds.bounds.theory.parsing import FUNCTIONS, read_text_expression
-from fedbounds.bounds.theory.problem_class import Cover, ProblemClass
+from fedbounds.bounds.theory.problem_class import Cover, ProblemClass, axis
 from fedbounds.bounds.theory.result import OPERATORS, Condition, Form, Operator, Result, ResultKind, Source, Term
 from fedbounds.bounds.theory.standard_symbols import STANDARD
 from fedbounds.bounds.theory.symbols import (
@@ -206,7 +206,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     notation, names = _notation(at, document.get("symbols", {}))
     names = names | _definitions(at, ["where"], document.get("where", {}), names)
     measure = _measure(at, document)
-    setting, settings = _setting(at, document.get("setting"))
+    setting, settings = _setting(at, document.get("setting"), lower=measure.lower)
     own = _own_assumptions(at, document.get("assumptions", []))
     forms = tuple(
         _form(at, place, name, table, names, notation, (*settings, *own))
@@ -470,7 +470,7 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     )
 
 
-def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
+def _setting(at: _Document, text: Any, *, lower: bool) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
     """The setting in the words of `covers`, and the assumption that a problem lies in it."""
     if text is None:
         return None, ()
@@ -478,8 +478,17 @@ def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assum
         found = ProblemClass.of(_text(at, ["setting"], text))
     except FedboundsError as error:
         raise at.fault(["setting"], str(error)) from None
-    inside = tuple((name, frozenset(found.kinds(name))) for name in sorted({*found.said, *found.supposed}))
-    return found, (Assumption("setting", text, "its setting", "participation" in found.said, Cover((inside,))),)
+    usual = Cover((tuple((name, frozenset({kind})) for name, kind in sorted(found.supposed.items())),))
+    words = ", ".join(f"{name} {kind}" for name, kind in found.supposed.items())
+    own = [
+        Assumption(
+            f"setting-{name}", f"{axis(name).question}: {' or '.join(kinds)}", "its setting",
+            name == "participation", Cover((((name, frozenset(kinds)),),)),
+        )
+        for name, said in found.said.items()
+        for kinds in [said if lower else axis(name).with_special_cases(said)]
+    ]  # fmt: skip
+    return found, (Assumption("setting", f"what is usual: {words}", "its setting", cover=usual), *own)
 
 
 def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> tuple[Assumption, ...]:
