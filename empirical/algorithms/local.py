@@ -95,3 +95,13 @@ class LocalSGD:
         for _ in range(self.steps):
             y = torch.addcmul(y, gradient(x if self.frozen else y), step_sizes, value=-1)
         return y - x
+
+
+@dataclass(frozen=True)
+class LocalGradient(LocalSGD):
+    """One gradient, downhill, where a client's model is; how far to go, the algorithm knows."""
+
+    plain: ClassVar[bool] = False
+
+    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
+        return -gradient(x)
