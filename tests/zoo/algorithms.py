@@ -156,7 +156,7 @@ MUTANTS = {
     "ef21: the gradient is compressed, not the difference": ef21(target=lambda gradient, own: gradient),
     "ef21: the compressed gradient replaces the old one": ef21(compress=lambda v, k: 0 * v + top(v, k) / 2),
     "ef21: the first entries, not the largest": ef21(compress=lambda v, k: v * (np.arange(len(v)) < k)),
-    "ef21: the largest, without their magnitude": ef21(compress=lambda v, k: top(v * np.abs(v), k)),
+    "ef21: the signs of the largest entries": ef21(compress=lambda v, k: np.sign(top(v, k))),
     "ef21: the entries that are largest with their signs": ef21(
         compress=lambda v, k: v * (np.argsort(np.argsort(-v)) < k)),
     "ef21: the number of entries is rounded down": ef21(count=lambda share, d: max(1, int(share * d))),
