@@ -142,7 +142,8 @@ from fedbounds.empirical.simulation.reference_algorithms import run_reference
 algorithm = algorithm_from_spec({"kind": "scaffold-theorem-3", "local_step_size": 0.1, "local_steps": 4})
 problem = random_quadratic(6, 3, shared=False, noise=0.1)
 process, streams = WithoutReplacement(6, 2), Streams(0)
-run, q = simulate(algorithm, problem, process, 9, record_models=True), process.matrix(9, streams.generator("participation"))
+run = simulate(algorithm, problem, process, 9, record_models=True)
+q = process.matrix(9, streams.generator("participation"))
 print(abs(run.arrays["model"][0] - run_reference(algorithm, problem, q, streams).numpy()).max() < 1e-13)
 """
 
