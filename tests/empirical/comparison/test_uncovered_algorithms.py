@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from fedbounds.algorithms import Algorithm, FedAdam, FedAvg, FedAvgM, GeneralizedFedAvg
+from fedbounds.algorithms import Algorithm, FedAdam, FedAvg, FedAvgM, GeneralizedFedAvg, algorithm_from_spec
 from fedbounds.bounds.advice.coverage import covers
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import PAPERS, paper
@@ -26,6 +26,14 @@ RUNS: dict[str, tuple[Algorithm, str]] = {
     "unequal": (FedAvg(0.02, (1, 2, 3)), "differ .* same number I of local steps .* with equal local_steps"),
     "fedavgm": (FedAvgM(0.02, 2), "generalized FedAvg, not fedavgm: .* for generalized-fedavg"),
     "fedadam": (FedAdam(0.02, 2), "generalized FedAvg, not fedadam: .* for generalized-fedavg"),
+} | {
+    kind: (algorithm_from_spec({"kind": kind} | numbers), f"generalized FedAvg, not {kind}: .* for generalized-fedavg")
+    for kind, numbers in {
+        "fedprox": {"local_step_size": 0.02, "local_steps": 2, "proximal_mu": 0.5},
+        "fednova": {"local_step_size": 0.02, "local_steps": (1, 2, 3)},
+        "scaffold": {"local_step_size": 0.02, "local_steps": 2},
+        "ef21": {"step_size": 0.02, "share": 0.5},
+    }.items()
 }
 PROBLEM = random_quadratic(N, 2)
 EVERYONE = Full(N)
