@@ -17,7 +17,7 @@ from fedbounds.empirical.algorithms.local_work import ConfigurableSteps, LocalWo
 
 @dataclass(frozen=True)
 class ProximalSGD(LocalSGD):
-    r"""I steps $y \leftarrow y - \gamma(g_n(y) + \mu(y - x))$; running statistics are not pulled."""
+    r"""I steps $y \leftarrow y - \gamma(g_n(y) + \mu(y - x))$; running statistics have no such term."""
 
     plain: ClassVar[bool] = False
     proximal_mu: float = 0.0
@@ -27,12 +27,12 @@ class ProximalSGD(LocalSGD):
         return replace(self, statistics=statistics)
 
     def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
-        def pulled(y: torch.Tensor) -> torch.Tensor:
+        def proximal(y: torch.Tensor) -> torch.Tensor:
             displacement = y - x
             displacement[..., x.shape[-1] - self.statistics :] = 0
             return torch.add(gradient(y), displacement, alpha=self.proximal_mu)
 
-        return super().update(x, pulled)
+        return super().update(x, proximal)
 
 
 @dataclass(frozen=True, repr=False)
