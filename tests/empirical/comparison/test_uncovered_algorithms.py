@@ -83,6 +83,10 @@ def test_equal_local_steps_of_each_client_are_compared_as_one_number() -> None:
         ("unequal local steps", "local-steps"),
         ("server momentum", "averaging-server"),
         ("fedadam", "averaging-server"),
+        ("fedprox", "plain-local-steps"),
+        ("fednova", "averaging-server"),
+        ("scaffold", "averaging-server"),
+        ("ef21", "averaging-server"),
     ],
 )
 def test_the_nearest_theorem_is_excluded_by_that_assumption_alone(phrase: str, assumption: str) -> None:
@@ -96,4 +100,6 @@ def test_momentum_of_clients_excludes_no_theorem_about_any_coefficients() -> Non
     setting = "non-convex, strongly concave, uniform sampling, bounded heterogeneity, bounded variance"
     plain, momentum = (covers(f"{setting}{also}", paper="fed-norm-sgda") for also in ("", ", momentum"))
     assert momentum.of("fed-norm-sgda/theorem-1").answer == plain.of("fed-norm-sgda/theorem-1").answer != "not covered"
-    assert covers(f"{setting}, server momentum", paper="fed-norm-sgda").of("fed-norm-sgda/theorem-1").excluded
+    for other, assumption in (("server momentum", "averaging-server"), ("proximal term", "growing-coefficients")):
+        excluded = covers(f"{setting}, {other}", paper="fed-norm-sgda").of("fed-norm-sgda/theorem-1").excluded
+        assert [each.name for each in excluded] == [assumption]
