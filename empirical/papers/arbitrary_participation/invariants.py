@@ -17,7 +17,7 @@ from fedbounds.empirical.invariants.cases import FEATURES, Case, PlainProblem, R
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.coverage import SizeClass, map_size_classes, size_classes, with_size_classes
 from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.invariants.scope import REFERENCE, Need, parameter_names
+from fedbounds.empirical.invariants.scope import REFERENCE, Need, parameter_names, scope_of
 from fedbounds.empirical.invariants.search import Subject, check, strategy_of
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import (
     NAMED_ONLY,
@@ -28,6 +28,7 @@ from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import (
 from fedbounds.empirical.papers.arbitrary_participation.properties import (
     ALGORITHM_1,
     INVARIANTS,
+    SPECIAL_CASES,
     Invariant,
     agreement_with,
     agreement_with_some,
@@ -156,7 +157,7 @@ def check_invariants(
             what it is given. If it names no `multiplier`, `interval` or `local_steps` (but takes `**_`) and none makes
             a difference, it is an algorithm without, and the cases have none. If it asks for `problem.noise`, some
             cases have noise. It leaves the weights that it is given as they are.
-        invariants: names of `INVARIANTS`; all if not given.
+        invariants: names of `INVARIANTS`, or of the `SPECIAL_CASES` of the algorithm; all if not given.
         examples: how many cases to try: from 50 on, one of each of `fedbounds.empirical.invariants.strategies.SIZES`
             (up to 130 rounds, 25 local steps, intervals of 8 rounds and cohorts of 1 to 12 clients; numbers from 1e-6
             to 1e6); the others are small.
@@ -211,7 +212,8 @@ def check_invariants(
     first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2, own=own)
     missing = _missing(run, algorithm, own_numbers, first)
     reference, compared = _reference(algorithm, twin, missing)
-    known = {**INVARIANTS, REFERENCE: compared}
+    special = {name: each for name, each in SPECIAL_CASES.items() if algorithm in (scope_of(each).algorithms or ())}
+    known = {**special, **INVARIANTS, REFERENCE: compared}
     given = strategy_of(
         cases,
         "fedbounds.empirical.invariants.strategies.cases",

@@ -376,11 +376,6 @@ INVARIANTS: Mapping[str, Invariant] = {
         frozen_gradient_limit,
         averaged_models,
         weights_as_given,
-        one_local_step,
-        equal_local_steps,
-        one_step_of_all_clients,
-        equal_clients,
-        one_coordinate,
         absent_clients,
         relabeled_clients,
         split_clients,
@@ -391,4 +386,8 @@ INVARIANTS: Mapping[str, Invariant] = {
         seed_without_noise,
         agreement_with(generalized_fedavg, ALGORITHM_1),
     )
+}
+SPECIAL_CASES: Mapping[str, Invariant] = {
+    held.__name__.replace("_", " "): held
+    for held in (one_local_step, equal_local_steps, one_step_of_all_clients, equal_clients, one_coordinate)
 }

@@ -144,6 +144,12 @@ def test_renamed_clients_change_nothing(name: str) -> None:
     assert np.allclose(run(renamed, plain(order=order), Q[:, order]), run(spec, plain(), Q), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["scaffold", "ef21"])
+def test_only_who_takes_part_counts_where_weights_play_no_role(name: str) -> None:
+    weights = Q * np.random.default_rng(2).uniform(0.1, 2, Q.shape)
+    assert (run(SPECS[name], plain(), weights) == run(SPECS[name], plain(), Q)).all()
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_an_empty_round_changes_nothing_but_in_ef21(name: str) -> None:
     q = np.full((4, CLIENTS), 1 / CLIENTS)
