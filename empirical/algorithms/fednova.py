@@ -41,7 +41,7 @@ class FedNova(Averaging, ConfigurableSteps):
         >>> FedNova(0.1, (2, 5), effective_local_steps=3)
         FedNova(local_step_size=0.1, local_steps=(2, 5), effective_local_steps=3.0)
 
-    Source: Wang et al. 2020, Tackling the objective inconsistency problem, eqs. (3) and (7); it has no result here.
+    Source: Wang et al. 2020, Tackling the objective inconsistency problem, Section 4; it has no result here.
     """
 
     kind = "fednova"

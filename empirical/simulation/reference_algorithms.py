@@ -185,7 +185,7 @@ def fednova(
     momentum: float,
     step_size_schedule: StepSizeSchedule | None,
 ) -> list[Vector]:
-    """Wang et al. 2020, eq. (7): d_n is a mean of the local gradients with the weights a_n of their momentum."""
+    """Wang et al. 2020, Section 4: d_n is a mean of the local gradients with the weights a_n of their momentum."""
     T, N = q.shape
     p = [1 / N] * N if problem.client_weights is None else problem.client_weights.tolist()
     tau = local_work(problem, local_steps, local_epochs, T, streams)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments import moments
 from fedbounds.empirical.simulation.reference_algorithms import run_reference
 from fedbounds.empirical.simulation.simulate import JointRun, simulate, simulate_together
+from fedbounds.empirical.sweep import plan, resolve
 from tests.empirical.algorithms.test_local_work import images
 
 CLIENTS, ROUNDS = 5, 12
@@ -200,6 +202,20 @@ def test_a_lacking_key_is_named(kind: str, lacking: str) -> None:
     spec = {key: value for key, value in SPECS[kind].items() if key != lacking}
     with pytest.raises(FedboundsError, match=f"algorithm '{kind}' needs {lacking}"):
         algorithm_from_spec(spec)
+
+
+def test_every_run_of_a_sweep_has_a_key_of_its_own() -> None:
+    """Each number of an algorithm is part of its key."""
+    sweep = {
+        "name": "baselines", "rounds": 5,
+        "problem": {"kind": "quadratic", "clients": CLIENTS, "dimension": 3},
+        "participation": {"kind": "full", "clients": CLIENTS},
+        "algorithms": {**json.loads(json.dumps(SPECS)), "pulled": SPECS["fedprox"] | {"proximal_mu": 0.8},
+                       "dense": SPECS["ef21"] | {"share": 0.9}},
+    }  # fmt: skip
+    keys = [each.key for each in plan(resolve(sweep))]
+    assert len({*keys}) == len(SPECS) + 2
+    assert keys == [each.key for each in plan(resolve(sweep))]
 
 
 # --- what does not fit ---------------------------------------------------------------------------------------
