@@ -99,7 +99,7 @@ class LocalSGD:
 
 @dataclass(frozen=True)
 class LocalGradient(LocalSGD):
-    """One gradient, downhill, where a client's model is; how far to go, the algorithm knows."""
+    """Minus one gradient at the received model; the algorithm chooses the step size."""
 
     plain: ClassVar[bool] = False
 

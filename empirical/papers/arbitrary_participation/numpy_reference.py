@@ -89,7 +89,7 @@ OWN_NUMBERS = {
     "scaffold": {},
     "ef21": {"share": "share"},
 }
-NAMED_ONLY = frozenset({"proximal_mu", "client_steps"})  # those that no one value for all cases makes sense of
+NAMED_ONLY = frozenset({"proximal_mu", "client_steps"})  # no one value of these suits all cases
 
 
 def reference_run(kind: str) -> Callable[..., np.ndarray]:

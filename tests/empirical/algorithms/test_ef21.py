@@ -122,7 +122,7 @@ def test_after_round_0_the_vectors_are_the_compressed_gradients_at_the_start() -
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
-def test_an_exchange_shrinks_the_distance_to_the_gradient_as_the_compressor_promises(share: float) -> None:
+def test_an_exchange_shrinks_the_distance_to_the_gradient_by_what_is_left_out(share: float) -> None:
     """|g_n + C(grad - g_n) - grad|^2 <= (1 - k/d) |g_n - grad|^2, with what is left out on the left."""
     problem, algorithm = quadratic(), EF21(0.1, share)
     generator = torch.Generator().manual_seed(0)
