@@ -7,7 +7,7 @@ constant is met by drawing the constant below its cap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.theory.result import Condition, Form, Result
-from fedbounds.bounds.theory.symbols import Quantity
+from fedbounds.bounds.theory.symbols import Notation, Quantity
 
 Level = Literal["ok", "warning", "error"]
 DRAWS = 4096  # settings of constants
@@ -90,7 +90,7 @@ def _check_form(result: Result, form: Form) -> Iterator[Finding]:
         return
     evaluation, constants = draws
     first = int(np.flatnonzero(evaluation.valid)[0])
-    yield Finding("ok", "feasible", "", "the conditions can hold together", (), _setting(constants, first))
+    yield Finding("ok", "feasible", "", "the conditions can hold together", (), constants_at(constants, first))
     free = _draw_all(result, form, np.random.default_rng(1))
     anywhere = evaluate(result, free, form.name, strict=False)
     yield from _idle_conditions(anywhere)
@@ -119,15 +119,11 @@ def draw_constants(result: Result, form: Form, seed: int = 0) -> tuple[Evaluatio
     """Random constants of which some meet all conditions, and the form there; None if none were found."""
     rng = np.random.default_rng(seed)
     constants = _draw_all(result, form, rng)
-    whole, part = result.notation.resolve("clients"), result.notation.resolve("participating_clients")
-    if whole and part and whole.name in constants and part.name in constants:
-        constants[part.name] = np.minimum(constants[part.name], constants[whole.name])
-    strong, smooth = result.notation.resolve("strong_convexity"), result.notation.resolve("smoothness")
-    if strong and smooth and strong.name in constants and smooth.name in constants:
-        constants[strong.name] = np.minimum(constants[strong.name], constants[smooth.name])
+    for smaller, larger in natural_order(result.notation, constants):
+        constants[smaller] = np.minimum(constants[smaller], constants[larger])
     for _ in range(3):  # caps may depend on constants that other caps change
         for condition in form.conditions:
-            _meet(result, condition, constants, rng)
+            meet(result, condition, constants, rng)
     try:
         evaluation = evaluate(result, constants, form.name, strict=False)
     except FedboundsError:
@@ -135,13 +131,23 @@ def draw_constants(result: Result, form: Form, seed: int = 0) -> tuple[Evaluatio
     return (evaluation, constants) if np.any(evaluation.valid) else None
 
 
+def natural_order(notation: Notation, names: Collection[str]) -> list[tuple[str, str]]:
+    """Pairs of these constants of which the first is at most the second, whatever the problem."""
+    found = []
+    for smaller, larger in (("participating_clients", "clients"), ("strong_convexity", "smoothness")):
+        low, high = notation.resolve(smaller), notation.resolve(larger)
+        if low and high and low.name in names and high.name in names:
+            found.append((low.name, high.name))
+    return found
+
+
 def _draw_all(result: Result, form: Form, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Random legal values of the constants that a form needs, by name."""
     names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
-    return {name: _draw(result.notation[name], rng) for name in names}
+    return {name: draw_quantity(result.notation[name], rng) for name in names}
 
 
-def _draw(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
+def draw_quantity(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
     """Random legal values, log-uniform where the domain is unbounded, (DRAWS,) or (DRAWS, VECTOR)."""
     shape = (DRAWS, VECTOR) if quantity.shape else (DRAWS,)
     low, high = quantity.domain.low, quantity.domain.high
@@ -152,10 +158,10 @@ def _draw(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
         return np.clip(np.round(10 ** rng.uniform(0, np.log10(max(top, 2)), shape)), max(low, 1), top)
     if np.isfinite(high):
         return low + (high - low) * rng.uniform(0.01, 0.99, shape)
-    return max(low, 0.0) + 10 ** rng.uniform(-3, 3, shape)
+    return max(low, 0.0) + 10 ** rng.uniform(-4, 4, shape)
 
 
-def _meet(result: Result, condition: Condition, constants: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+def meet(result: Result, condition: Condition, constants: dict[str, np.ndarray], rng: np.random.Generator) -> None:
     """Draw the constant that a condition limits again, where it fails, inside its limit."""
     if condition.limits is None or condition.extreme is None:
         return
@@ -186,7 +192,8 @@ def _value(expression: Any, constants: Mapping[str, np.ndarray]) -> np.ndarray |
     return np.broadcast_to(np.asarray(value, dtype=float), (DRAWS,))
 
 
-def _setting(constants: Mapping[str, np.ndarray], index: int) -> dict[str, float]:
+def constants_at(constants: Mapping[str, np.ndarray], index: int) -> dict[str, float]:
+    """The constants of one setting; of a vector its mean."""
     return {name: float(value[index].mean() if value.ndim > 1 else value[index]) for name, value in constants.items()}
 
 
@@ -204,13 +211,13 @@ def _signs(evaluation: Evaluation, constants: Mapping[str, np.ndarray]) -> Itera
         return
     bad = np.flatnonzero(evaluation.valid & ~(np.asarray(evaluation.value) >= 0))
     if bad.size:
-        text, at = "the bound is negative where all conditions hold", _setting(constants, int(bad[0]))
+        text, at = "the bound is negative where all conditions hold", constants_at(constants, int(bad[0]))
         yield Finding("error", "sign", "", text, ("terms",), at)
         return
     for name, term in evaluation.terms.items():
         negative = np.flatnonzero(evaluation.valid & (np.broadcast_to(term, (DRAWS,)) < 0))
         if negative.size:
-            text, at = f"the term {name!r} is negative", _setting(constants, int(negative[0]))
+            text, at = f"the term {name!r} is negative", constants_at(constants, int(negative[0]))
             yield Finding("warning", "sign", "", text, ("terms", name), at)
 
 
@@ -242,7 +249,7 @@ def _monotone(
             term = min(change, key=lambda n: change[n])
             text = f"{words} makes the bound smaller: {name} times 1.1 lowers the term {term!r}"
             level: Level = "warning" if form.prescribes else "error"
-            yield Finding(level, "monotone", "", text, ("terms", term), _setting(constants, index))
+            yield Finding(level, "monotone", "", text, ("terms", term), constants_at(constants, index))
     rounds = next((n for n in constants if result.notation[n].concept in ("rounds", "iterations")), None)
     if rounds and not form.prescribes:
         more = _changed(result, form, constants, rounds, lambda values: 2 * values)
@@ -251,7 +258,7 @@ def _monotone(
         )
         if rises.size and evaluation.view.measure.aggregate == "minimum":
             text = f"twice as many rounds raise the bound of a minimum over rounds ({rounds})"
-            yield Finding("warning", "monotone", "", text, ("terms",), _setting(constants, int(rises[0])))
+            yield Finding("warning", "monotone", "", text, ("terms",), constants_at(constants, int(rises[0])))
 
 
 def _limits(
@@ -270,7 +277,7 @@ def _limits(
             stays = np.flatnonzero(end.valid & evaluation.valid & (value > 1e-3 * start) & (start > 0))
             if stays.size:
                 text = f"without noise and divergence the term {name!r} stays after 1e12 rounds"
-                yield Finding("warning", "limits", "", text, ("terms", name), _setting(late, int(stays[0])))
+                yield Finding("warning", "limits", "", text, ("terms", name), constants_at(late, int(stays[0])))
     whole, part = by_concept.get("clients"), by_concept.get("participating_clients")
     if whole and part:
         everyone = {**constants, part: constants[whole]}
@@ -279,7 +286,7 @@ def _limits(
             stays = np.flatnonzero(full.valid & (np.broadcast_to(value, (DRAWS,)) > 0))
             if "particip" in name and stays.size:
                 text = f"the term {name!r} is not 0 if all clients participate ({part} = {whole})"
-                yield Finding("warning", "limits", "", text, ("terms", name), _setting(everyone, int(stays[0])))
+                yield Finding("warning", "limits", "", text, ("terms", name), constants_at(everyone, int(stays[0])))
 
 
 def _prescribed(result: Result, form: Form, anywhere: Evaluation, free: Mapping[str, np.ndarray]) -> Iterator[Finding]:
@@ -292,7 +299,7 @@ def _prescribed(result: Result, form: Form, anywhere: Evaluation, free: Mapping[
         if fails.size and (about is None or about.endswith(("step_size", "multiplier"))):
             steps = ", ".join(form.prescribes)
             text = f"at the prescribed {steps} the condition {check.text} restricts the other constants"
-            yield Finding("warning", "step sizes", "", text, ("step_sizes",), _setting(free, int(fails[0])))
+            yield Finding("warning", "step sizes", "", text, ("step_sizes",), constants_at(free, int(fails[0])))
 
 
 def worst(findings: Sequence[Finding]) -> Level:
