@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sp
 from sympy.simplify.powsimp import powsimp
 
-from fedbounds.bounds.advice.theorem_check import DRAWS, constants_at, draw_quantity, meet, natural_order
+from fedbounds.bounds.advice.theorem_check import DRAWS, STEP_CONCEPTS, constants_at, draw_quantity, meet, natural_order
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -32,7 +32,6 @@ Answer = Literal["holds", "fails", "no counterexample"]
 CLIMBS = 4  # rounds of settings near the worst one
 NEAR = 1e-6  # relative distance of a found supremum from the number that is proved to be an upper bound
 UNBOUNDED = 1e9  # a ratio that is larger somewhere is taken to have no bound
-STEP_CONCEPTS = ("step_size", "server_multiplier")
 
 
 @dataclass(frozen=True)

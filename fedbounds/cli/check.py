@@ -116,7 +116,9 @@ def _search(theorem: TheoremFile, seed: int) -> list[Finding]:
 
 
 def _worst_cases(theorem: TheoremFile) -> list[Finding]:
-    raise NotImplementedError
+    from fedbounds.empirical.falsification.theorem_worst_cases import worst_case_finding
+
+    return [worst_case_finding(theorem, form) for form in theorem.result.forms]
 
 
 def _row(theorem: TheoremFile, finding: Finding) -> dict[str, Any]:
