@@ -207,7 +207,11 @@ def natural_order(notation: Notation, names: Collection[str]) -> list[tuple[str,
 def _draw_all(result: Result, form: Form, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Random legal values of the constants that a form needs, by name."""
     names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
-    return {name: draw_quantity(result.notation[name], rng) for name in names}
+    drawn = {name: draw_quantity(result.notation[name], rng) for name in names}
+    clients = result.notation.resolve("clients")
+    if clients and clients.name in drawn and any(result.notation[name].shape for name in names):
+        drawn[clients.name] = np.full(DRAWS, float(VECTOR))  # as many as the vectors have
+    return drawn
 
 
 def draw_quantity(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:

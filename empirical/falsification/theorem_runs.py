@@ -68,7 +68,7 @@ class Trial:
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
 
-def exact_constants(trial: Trial, problem: Quadratic) -> dict[str, float]:
+def exact_constants(trial: Trial, problem: Quadratic) -> dict[str, Any]:
     """The exact constants of the standard concepts."""
     minimizer, (clients, dimension) = problem.minimizer(), trial.curvatures.shape
     at = client_gradients(problem, minimizer)
@@ -91,6 +91,7 @@ def exact_constants(trial: Trial, problem: Quadratic) -> dict[str, float]:
         "rounds": trial.rounds,
         "iterations": trial.rounds * trial.local_steps,
         "clients": clients,
+        "objective_weights": np.full(clients, 1 / clients),
         "participating_clients": trial.participants,
     }
     if problem.shared:

@@ -7,7 +7,7 @@ their caps or below. A ratio above one at admissible constants is a counterexamp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy as sp
@@ -173,7 +173,7 @@ def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> fl
         if "divergence" in " ".join(missing):
             return -np.inf  # it does not exist for different Hessians
         raise FedboundsError(f"the constant {missing[0]} is not known of a quadratic")
-    constants: dict[str, float] = {n: known[c] for n, c in needed.items() if n not in steps}
+    constants: dict[str, Any] = {n: known[c] for n, c in needed.items() if n not in steps}
     capped = {str(condition.limits) for condition in form.conditions}
     for place, name in enumerate(sorted(steps, key=lambda name: (name in capped, name))):  # a cap may need the others
         constants[name] = step_size_at(form, name, constants, float(trial.steps[place % 3]), trial.uncapped)
@@ -193,14 +193,18 @@ def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> fl
     return 0.0 if found == 0 else found / right if right > 0 else np.inf
 
 
-def step_size_at(form: Form, name: str, constants: Mapping[str, float], share: float, uncapped: float) -> float:
+def step_size_at(form: Form, name: str, constants: Mapping[str, Any], share: float, uncapped: float) -> float:
     """A share of the largest admissible value of a step size at these constants; `uncapped` where nothing caps it."""
     caps = []
     for condition in form.conditions:
         if condition.limits is not None and str(condition.limits) == name and condition.extreme is not None:
             extreme = condition.extreme
             value = extreme.xreplace(
-                {s: sp.Float(constants[str(s)]) for s in extreme.free_symbols if str(s) in constants}
+                {
+                    s: sp.Float(constants[str(s)])
+                    for s in extreme.free_symbols
+                    if np.ndim(constants.get(str(s), [0])) == 0
+                }
             )
             if value.is_number and value.is_finite and condition.op == "==":
                 return float(value)
