@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.dimension_checker import faults, gauge_faults, repair
+from fedbounds.bounds.audit.dimension_checker import Fault, faults, gauge_faults, repair
 from fedbounds.bounds.audit.unit_claims import UnitPart, parts
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError
@@ -25,7 +25,7 @@ from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
 from fedbounds.bounds.theory.printing import plain
 from fedbounds.bounds.theory.result import Condition, Form, Result
-from fedbounds.bounds.theory.symbols import NONE, Notation, Quantity
+from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation, Quantity
 
 Level = Literal["ok", "warning", "error"]
 DRAWS = 4096  # settings of constants
@@ -117,19 +117,15 @@ def _units(result: Result, form: Form) -> Iterator[Finding]:
     units = {part.where: part for part in parts(subject)}
     wrong = faults(subject)
     for fault in wrong:
-        part = units.get(fault.where)
-        monomial = "" if part is None or part.wanted is None else _repair(part, result, form)
-        place = _place_of(fault.where)
-        if not form.order_only or part is None or not part.repairable:
+        part, place = units.get(fault.where), _place_of(fault.where)
+        if part is None or part.wanted is None:
+            yield Finding("error", "units", "", str(fault), place)
+        elif part.repairable:
+            yield _hidden(part, fault, result, form, place)
+        else:
+            monomial = _repair(part.expression, part.wanted, result, form)
             hint = f"; a factor {monomial} would repair it" if monomial else ""
             yield Finding("error", "units", "", f"{fault}{hint}", place)
-        elif not monomial:
-            yield Finding("error", "units", "", f"{fault}: no monomial in the constants of the form repairs it", place)
-        else:
-            said = all(re.search(rf"\b{symbol}\b", form.hides) for symbol in re.findall(r"[A-Za-z_]\w*", monomial))
-            text = f"{fault.where}: the O hides a constant with a unit, such as {monomial}"
-            end = f" ({form.hides})" if said else f'; name it, hides = "{monomial}"'
-            yield Finding("ok" if said else "warning", "units", "", f"{text}{end}", place)
     if not wrong:
         for uneven in gauge_faults(subject):
             yield Finding("error", "units", "", f"{uneven.where}: {uneven.says}", _place_of(uneven.where))
@@ -137,21 +133,38 @@ def _units(result: Result, form: Form) -> Iterator[Finding]:
         yield Finding("ok", "units", "", "every term, condition and step size has its unit")
 
 
-def _repair(part: UnitPart, result: Result, form: Form) -> str:
+def _hidden(part: UnitPart, fault: Fault, result: Result, form: Form, place: tuple[str, ...]) -> Finding:
+    """What an O hides in a term whose unit is wrong: a monomial for each of its summands."""
+    assert part.wanted is not None
+    summands = sp.Add.make_args(sp.expand(part.expression))
+    found = {each: _repair(each, part.wanted, result, form) for each in summands}
+    if not all(found.values()):
+        text = f"{fault}: no monomial in the constants of the form repairs it"
+        return Finding("error", "units", "", text, place)
+    monomials = sorted({monomial for monomial in found.values() if monomial != "1"})
+    named = " and ".join(monomials)
+    said = all(re.search(rf"\b{symbol}\b", form.hides) for symbol in re.findall(r"[A-Za-z_]\w*", named))
+    constants = "constants with units" if len(monomials) > 1 else "a constant with a unit"
+    end = f" ({form.hides})" if said else f'; name what is hidden, e.g. hides = "{named}"'
+    text = f"{part.where}: the O hides {constants}, such as {named}{end}"
+    return Finding("ok" if said else "warning", "units", "", text, place)
+
+
+def _repair(expression: sp.Expr, wanted: Dimension, result: Result, form: Form) -> str:
     """The shortest monomial in the constants of the form that gives an expression its unit; "" if there is none."""
     notation = result.notation
     try:
-        unit = dimension_of(part.expression, notation)
+        unit = dimension_of(expression, notation)
     except DimensionMismatch:
         return ""
+    if unit is None or unit == wanted:
+        return "1"
     own = [q.symbol for q in notation.values() if q.name in form.needs and q.dimension != NONE and not q.shape]
     own = [symbol for symbol in own if not notation[symbol.name].concept.endswith("step_size")]
-    if unit is None or part.wanted is None:
-        return ""
     found = []
     for few in (1, 2):
         for some in combinations(own, few):
-            powers = repair(unit, part.wanted, some, notation)
+            powers = repair(unit, wanted, some, notation)
             if powers and all(powers.values()):
                 size = sum(abs(p.numerator) + p.denominator - 1 for p in powers.values())
                 found.append((size, plain(sp.Mul(*(s ** sp.Rational(p) for s, p in powers.items())))))

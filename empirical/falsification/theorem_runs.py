@@ -26,6 +26,8 @@ from fedbounds.empirical.simulation.moments.moments import moments
 from fedbounds.empirical.simulation.simulate import simulate
 
 MOMENTS = ("fedavg", "generalized-fedavg")  # kinds with exact moments
+# methods without a simulation of their own -> an algorithm that is one of them, with one local step
+INSTANCES: Mapping[str, str] = {"minibatch-sgd": "fedavg", "three-point-compressors": "ef21"}
 AGGREGATES = ("minimum", "average", "last", "average iterate")
 MEASURED = ("squared gradient norm of f", "function gap", "squared distance to the minimizer")
 STEP_SIZES = ("local_step_size", "server_multiplier", "server_step_size")  # concepts
@@ -103,6 +105,11 @@ def _compression_error(trial: Trial) -> float:
     """The mean squared error of the compressed gradients at the start, of which the largest entries are kept."""
     gradients = np.sort(np.abs(trial.curvatures * (trial.start - trial.centers)), axis=1)
     return float((gradients[:, : gradients.shape[1] - trial.kept] ** 2).sum(1).mean())
+
+
+def simulated_kind(kind: str) -> str:
+    """The kind that is run for a theorem about an algorithm."""
+    return INSTANCES.get(kind, kind)
 
 
 def why_no_run(kind: str, measure: Measure) -> str:

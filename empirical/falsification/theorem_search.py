@@ -18,6 +18,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.theorem_file import TheoremFile
 from fedbounds.empirical.falsification.theorem_runs import (
+    INSTANCES,
     MOMENTS,
     STEP_SIZES,
     Trial,
@@ -25,6 +26,7 @@ from fedbounds.empirical.falsification.theorem_runs import (
     has_local_steps,
     left_hand_side,
     only_deterministic,
+    simulated_kind,
     value_at_start,
     why_no_run,
 )
@@ -74,6 +76,7 @@ def search_violation(
     noisy, local, sampled, _ = scope
     kinds = [f"with{'' if noisy else 'out'} noise", "local steps" if local else "one local step"]
     kinds += ["sampled clients" if sampled else "all clients"]
+    kinds += [f"as {simulated_kind(theorem.algorithm)}"] if theorem.algorithm in INSTANCES else []
     searched = f"{count + 1} runs on quadratics ({', '.join(kinds)})"
     text = f"largest exact left-hand side over the bound in {searched}: {most:.4g}"
     if most > VIOLATED:
@@ -89,7 +92,7 @@ def _no_search(theorem: TheoremFile, form: Form) -> str:
         return "the form hides constants in an O"
     if getattr(theorem.result, "lower", False):
         return "it is a lower bound of the worst case, which single runs may go below"
-    return why_no_run(theorem.algorithm, form.measure or theorem.result.measure)
+    return why_no_run(simulated_kind(theorem.algorithm), form.measure or theorem.result.measure)
 
 
 def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
@@ -128,14 +131,15 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
 def _scope(theorem: TheoremFile, form: Form) -> Scope:
     """What the setting allows, or a constant names, as far as left-hand sides are known."""
     said, named = {} if theorem.setting is None else theorem.setting.said, _concepts(theorem)
-    measure = form.measure or theorem.result.measure
+    measure, kind = form.measure or theorem.result.measure, simulated_kind(theorem.algorithm)
     noisy = set(said["noise"]) != {"none"} if "noise" in said else bool({"gradient_noise", "optimum_noise"} & named)
     sampled = "participating_clients" in named
     if "participation" in said:
         sampled = set(said["participation"]) != {"all"}
-    local = "local_steps" in named and said.get("local-steps") != ("one",) and has_local_steps(theorem.algorithm)
-    if only_deterministic(theorem.algorithm, measure):
-        return Scope(False, local, False, theorem.algorithm not in MOMENTS)
+    local = "local_steps" in named and said.get("local-steps") != ("one",) and has_local_steps(kind)
+    local = local and theorem.algorithm not in INSTANCES
+    if only_deterministic(kind, measure):
+        return Scope(False, local, False, kind not in MOMENTS)
     return Scope(noisy, local, sampled and measure.over == "rounds", False)
 
 
@@ -187,7 +191,7 @@ def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> fl
     )
     measure = form.measure or result.measure
     right = float(at.value)
-    found = left_hand_side(measure, theorem.algorithm, trial, sizes)
+    found = left_hand_side(measure, simulated_kind(theorem.algorithm), trial, sizes)
     scale = (value_at_start(measure, trial) + float((trial.centers**2).max())) ** 0.5
     found = max(found**0.5 - ROUNDING * scale, 0.0) ** 2 if found < np.inf else found
     return 0.0 if found == 0 else found / right if right > 0 else np.inf

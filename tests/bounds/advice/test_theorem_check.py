@@ -198,8 +198,10 @@ def test_an_o_hides_a_constant_with_a_unit():
     terms = {"initial gap": "F*L/T", "noise": "sigma/sqrt(T)"}
     ((level, check, place, text),) = warned(terms, order_only=True)
     assert (level, check, place) == ("warning", "units", "noise")
-    assert text.endswith('such as sigma; name it, hides = "sigma"')
+    assert text.endswith('such as sigma; name what is hidden, e.g. hides = "sigma"')
     assert not warned(terms, order_only=True, hides="one sigma")
+    ((level, check, _, text),) = warned({"rate": "F*L*(1 + sigma**2)/T"}, order_only=True)
+    assert (level, check) == ("warning", "units") and text.partition("such as ")[2].startswith("1/(F*L); name")
     ((level, check, _, text),) = warned({"rate": "sqrt(1/T)"}, order_only=True)
     assert (level, check) == ("error", "units") and "no monomial in the constants of the form repairs it" in text
     ((level, *_, text),) = [row for row in warned({"rate": "L/(gamma*T)"}, "gamma <= 1/L") if row[1] == "units"]

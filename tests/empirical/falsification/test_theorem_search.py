@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from fedbounds.bounds.theory.theorem_file import TheoremFile, build_theorem
 from fedbounds.empirical.algorithms.spec import algorithms
 from fedbounds.empirical.falsification import theorem_search
+from fedbounds.empirical.falsification.theorem_runs import Trial, exact_constants, left_hand_side
 from fedbounds.empirical.falsification.theorem_search import search_violation
 
 GRADIENT = "squared gradient norm of f"
@@ -158,3 +160,77 @@ def test_a_false_variant_falls_with_a_counterexample(name, old, new):
     assert old in str(THEOREMS[name])
     found = search(name, old, new)
     assert found.level == "error" and found.at, found
+
+
+@pytest.mark.parametrize("kind", sorted(algorithms()))
+def test_every_algorithm_is_searched_or_it_is_said_why_not(kind, monkeypatch):
+    monkeypatch.setattr(theorem_search, "TRIALS", 6)
+    monkeypatch.setattr(theorem_search, "CLIMB", 2)
+    document = made(
+        "any", f"average over rounds of {GRADIENT}", EXACT, {"gap": "100*F/(gamma*I*T)"}, "gamma <= 1/(100*L*I)"
+    )
+    theorem = build_theorem(document | {"algorithm": kind}, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    if found.level == "warning":
+        said = ("which no constant says", "not for quadratics", "draws numbers of its own", "lacks")
+        assert any(words in found.text for words in said), found
+    else:
+        assert found.level == "ok" and "runs on quadratics" in found.text
+
+
+def test_a_method_is_searched_as_an_algorithm_that_is_one_of_it():
+    document = THEOREMS["sgd"] | {"algorithm": "minibatch-sgd"}
+    theorem = build_theorem(document, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    assert found.level == "ok" and "as fedavg" in found.text
+    halved = build_theorem(document | {"terms": {"initial gap": "2*F/(gamma*T)"}}, "file.toml", " ")
+    assert search_violation(halved, halved.result.form()).level == "error"
+
+
+def trial(**changes) -> Trial:
+    """Two clients on the line with the curvatures 1 and 1/2, at the centers 1 and -1, from 3."""
+    one = Trial(np.array([[1.0], [0.5]]), np.array([[1.0], [-1.0]]), 0.0, np.array([3.0]), 2, 2, 2, np.ones(3), 1.0)
+    return replace(one, **changes)
+
+
+def test_constants_and_left_hand_sides_are_those_computed_by_hand():
+    one = trial()
+    known = exact_constants(one, one.problem)
+    star = (1 - 0.5) / 1.5
+    assert known["initial_squared_distance"] == pytest.approx((3 - star) ** 2)
+    assert known["optimum_heterogeneity"] == pytest.approx(abs(star - 1))  # the two gradients are opposite there
+    assert known["mean_smoothness"] == pytest.approx(np.sqrt((1 + 0.25) / 2))
+    assert known["hessian_heterogeneity"] == pytest.approx(0.25) and known["iterations"] == 4
+    # by hand with the step 1/2: 3 -> means of (2, 2), (3/2, 5/4) -> from 11/8 on
+    iterates = [3.0, (2 + 2) / 2, (1.5 + 1.25) / 2]
+    x = iterates[-1]
+    first = [(x + 1) / 2, x - (x + 1) / 4]
+    second = [(first[0] + 1) / 2, first[1] - (first[1] + 1) / 4]
+    iterates += [sum(first) / 2, sum(second) / 2]
+    gaps = [0.375 * (y - star) ** 2 for y in iterates]
+    measure = statement("local-sgd").result.measure
+    sizes = {"local_step_size": 0.5}
+    for aggregate, wanted in (("minimum", min(gaps[:4])), ("average", sum(gaps[:4]) / 4), ("last", gaps[4])):
+        assert left_hand_side(replace(measure, aggregate=aggregate), "fedavg", one, sizes) == pytest.approx(wanted)
+    mean = 0.375 * (sum(iterates[:4]) / 4 - star) ** 2
+    assert left_hand_side(measure, "fedavg", one, sizes) == pytest.approx(mean)
+    rounds = replace(measure, aggregate="average", over="rounds")
+    assert left_hand_side(rounds, "fedavg", one, sizes) == pytest.approx((gaps[0] + gaps[2]) / 2)
+    assert left_hand_side(rounds, "average-all", one, sizes) == pytest.approx((gaps[0] + gaps[2]) / 2)
+    start = replace(rounds, of="squared distance to the minimizer", aggregate="last")
+    assert left_hand_side(start, "fedavg", one, sizes) == pytest.approx((iterates[4] - star) ** 2)
+
+
+def test_the_distance_has_the_variance_of_the_noise():
+    noisy = trial(curvatures=np.ones((1, 1)), centers=np.zeros((1, 1)), start=np.zeros(1), noise=0.3, participants=1,
+                  local_steps=1, rounds=1)  # fmt: skip
+    measure = statement("linear-sgd").result.measure
+    assert left_hand_side(measure, "fedavg", noisy, {"local_step_size": 0.5}) == pytest.approx(0.25 * 0.09)
+
+
+def test_the_error_of_top_k_at_the_start():
+    vector = trial(curvatures=np.ones((1, 3)), centers=np.zeros((1, 3)), start=np.array([3.0, -1, 2]), participants=1)
+    for kept, wanted in ((1, 5.0), (2, 1.0), (3, 0.0)):
+        one = replace(vector, kept=kept)
+        assert exact_constants(one, one.problem)["initial_gradient_error"] == wanted
+        assert exact_constants(one, one.problem)["compressor_contraction"] == pytest.approx(kept / 3)
