@@ -240,7 +240,8 @@ class _Search:
             factor, proved = self._round_factor(ratio, worst)
         sure = largest is not None and (largest < 1 or (largest == 1 and not strict))
         if sure or (largest is None and self._proved(left, right, condition)):
-            how = f"the ratio {shown} is at most {largest}" if sure else "proved from the domains of the constants"
+            limit = f"the ratio {shown} is at most {largest}" if ratio != largest else f"the ratio is {shown}"
+            how = limit if sure else "proved from the domains of the constants"
             return FormulaCheck(text, step, "holds", shown, how, factor, proved)
         if values is not None:
             return FormulaCheck(text, step, "fails", shown, "a counterexample", factor, proved, at, *values)
@@ -294,6 +295,9 @@ class _Search:
         rng = np.random.default_rng(0)
         names = sorted(form.variables)
         constants = {name: draw_quantity(result.notation[name], rng) for name in names}
+        for name, values in constants.items():  # the plainest setting
+            if result.notation[name].total is None:
+                values[0] = np.clip(1.0, result.notation[name].domain.low, result.notation[name].domain.high)
         for c in (*kept, *kept):  # the limit of one may depend on what another moves
             meet(result, c, constants, rng)
         own_symbols = left.free_symbols | right.free_symbols

@@ -69,6 +69,7 @@ class RunLegality:
     missing: Mapping[str, str] = ()  # pyright: ignore[reportAssignmentType]  # symbol to meaning: constants to give
     open_conditions: tuple[str, ...] = ()  # the conditions that need them
     not_checked: tuple[str, ...] = ()  # assumptions that nothing here decides
+    notes: tuple[str, ...] = ()  # which statement was taken
     constants: Mapping[str, Constant] = ()  # pyright: ignore[reportAssignmentType]
 
     @property
@@ -108,6 +109,7 @@ class RunLegality:
             "missing": dict(self.missing),
             "open_conditions": list(self.open_conditions),
             "assumptions_not_checked": list(self.not_checked),
+            "notes": list(self.notes),
             "constants": {n: {"value": c.value, "source": c.source} for n, c in dict(self.constants).items()},
         }
 
@@ -217,6 +219,7 @@ def _check_run(
         {name: result.notation[name].meaning for name in result.notation if name in needed},
         tuple(each.condition.words(result.notation) for each in groups if each.names and each.condition),
         tuple(name for name, word in status.items() if word == "not checked"),
+        statement.notes,
         evaluation.constants,
     )
 

@@ -186,6 +186,8 @@ def _block(row: RunLegality) -> Iterator[str]:
         names = ", ".join(f"{name} ({meaning})" for name, meaning in row.missing.items())
         example = " ".join(f"{name}=VALUE" for name in row.missing)
         yield from options.hanging("    give ", f"{names}: {example}", 6)
+    for note in row.notes:
+        yield from options.hanging("    note: ", note, 6)
     if row.not_checked and row.answer != "not legal":
         yield from options.hanging("    assumed, not checked: ", ", ".join(row.not_checked), 6)
 
