@@ -161,14 +161,15 @@ def make_algorithm(kind: str, trial: Trial, sizes: Mapping[str, float]) -> Algor
 def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str, float]) -> float:
     """The exact left-hand side of one run."""
     problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
-    local = measure.over == "iterations" and trial.local_steps > 1
-    if kind in MOMENTS and not local and measure.aggregate != "average iterate":
+    within = measure.over == "iterations" and trial.local_steps > 1
+    multiplier = sizes.get("server_multiplier", 1.0)
+    if kind in MOMENTS and is_random(trial):
         return _aggregate(measure, _expected_values(measure, algorithm, problem, trial), trial.rounds)
-    if kind in MOMENTS and sizes.get("server_multiplier", 1.0) == 1:
-        models = _local_models(trial, sizes["local_step_size"])
-        models = models if measure.over == "iterations" else models[:: trial.local_steps]
-    elif local:
+    if within and (kind not in MOMENTS or multiplier != 1):
         raise FedboundsError(f"the models of {kind!r} at the iterations within a round are not known")
+    if kind in MOMENTS:
+        models = _local_models(trial, sizes["local_step_size"], multiplier)
+        models = models if within else models[:: trial.local_steps]
     else:
         models = _simulated_models(algorithm, problem, trial)
     count = len(models) - 1
@@ -206,18 +207,26 @@ def _values(measure: Measure, models: np.ndarray, trial: Trial) -> np.ndarray:
     return (mean * away**2).sum(1) / 2 if measure.of.startswith("function gap") else ((mean * away) ** 2).sum(1)
 
 
+def is_random(trial: Trial) -> bool:
+    """Whether there is noise, or clients are drawn: expected values then have rounding errors of their own size."""
+    return bool(trial.noise) or trial.participants < len(trial.centers)
+
+
 def value_at_start(measure: Measure, trial: Trial) -> float:
     """What is measured, at the start of a run."""
     return float(_values(measure, trial.start[None], trial)[0])
 
 
-def _local_models(trial: Trial, step: float) -> np.ndarray:
-    """The mean local models of FedAvg at every iteration, (T I + 1, d)."""
+def _local_models(trial: Trial, step: float, multiplier: float) -> np.ndarray:
+    """The mean local models of FedAvg at every iteration, (T I + 1, d); the last of a round is the server's."""
     shrink = (1 - step * trial.curvatures) ** np.arange(1, trial.local_steps + 1)[:, None, None]  # (I, N, d)
     models = [trial.start[None]]
     for _ in range(trial.rounds):
-        away = models[-1][-1] - trial.centers
-        models.append((trial.centers + shrink * away).mean(1))
+        before = models[-1][-1]
+        means = (trial.centers + shrink * (before - trial.centers)).mean(1)
+        if multiplier != 1:
+            means[-1] = before + multiplier * (means[-1] - before)
+        models.append(means)
     return np.concatenate(models)
 
 

@@ -24,6 +24,7 @@ from fedbounds.empirical.falsification.theorem_runs import (
     Trial,
     exact_constants,
     has_local_steps,
+    is_random,
     left_hand_side,
     only_deterministic,
     simulated_kind,
@@ -33,7 +34,7 @@ from fedbounds.empirical.falsification.theorem_runs import (
 
 TRIALS, CLIMB = 250, 250
 VIOLATED, ENOUGH = 1 + 1e-9, 100  # ratios that are violations, and after which no larger one is searched
-ROUNDING = 1e-13  # of the root of what is measured at the start, and of the centers
+ROUNDING = 1e-13  # of the measured value at the start and of the squared centers; of their root without randomness
 ROUNDS = (1, 2, 3, 10, 30, 100, 300, 300)
 SIMULATED_ROUNDS = (1, 2, 3, 5, 10, 30, 60)  # where no moments are known
 LONGEST, LONGEST_SIMULATED = 1000, 60  # rounds
@@ -192,8 +193,10 @@ def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> fl
     measure = form.measure or result.measure
     right = float(at.value)
     found = left_hand_side(measure, simulated_kind(theorem.algorithm), trial, sizes)
-    scale = (value_at_start(measure, trial) + float((trial.centers**2).max())) ** 0.5
-    found = max(found**0.5 - ROUNDING * scale, 0.0) ** 2 if found < np.inf else found
+    scale = value_at_start(measure, trial) + float((trial.centers**2).max())
+    if found < np.inf:
+        root = max(found**0.5 - ROUNDING * scale**0.5, 0.0)
+        found = max(found - ROUNDING * scale, 0.0) if is_random(trial) else root**2
     return 0.0 if found == 0 else found / right if right > 0 else np.inf
 
 

@@ -135,17 +135,18 @@ def statement(name: str, old: str = "", new: str = "") -> TheoremFile:
     return theorem
 
 
-def search(name: str, old: str = "", new: str = ""):
+def search(name: str, old: str = "", new: str = "", seed: int = 0):
     if THEOREMS[name]["algorithm"] not in algorithms():
         pytest.skip(f"{name} is not simulated here")
     theorem = statement(name, old, new)
-    return search_violation(theorem, theorem.result.form())
+    return search_violation(theorem, theorem.result.form(), seed)
 
 
 @pytest.fixture(autouse=True)
 def _short_search(monkeypatch):
     monkeypatch.setattr(theorem_search, "TRIALS", 150)
     monkeypatch.setattr(theorem_search, "CLIMB", 150)
+    monkeypatch.setattr(theorem_search, "ENOUGH", 1.001)
 
 
 @pytest.mark.parametrize("name", THEOREMS)
@@ -153,6 +154,12 @@ def test_a_true_theorem_is_not_violated(name):
     found = search(name)
     assert found.level == "ok", found
     assert float(found.text.rpartition(" ")[2]) > 1e-4  # the runs are not all far below the bound
+
+
+@pytest.mark.parametrize("name", ["linear-descent", "linear-sgd"])
+def test_rounding_far_below_the_start_is_no_violation(name):
+    """At these seeds tight linear rates come to values of which only rounding errors are left."""
+    assert search(name, seed=1).level == "ok"
 
 
 @pytest.mark.parametrize(("name", "old", "new"), FALSE)
