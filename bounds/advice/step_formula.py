@@ -31,7 +31,7 @@ from fedbounds.bounds.theory.symbols import Notation
 Answer = Literal["holds", "fails", "no counterexample"]
 CLIMBS = 4  # rounds of settings near the worst one
 NEAR = 1e-6  # relative distance of a found supremum from the number that is proved to be an upper bound
-UNBOUNDED = 1e9  # a ratio that is larger somewhere is taken to have no bound
+UNBOUNDED = 1e5  # a ratio that is larger somewhere is taken to have no bound
 
 
 @dataclass(frozen=True)
@@ -233,14 +233,16 @@ class _Search:
             answer: Answer = "holds" if ratio == 1 else "no counterexample" if values is None else "fails"
             sides = values or (float("nan"), float("nan"))
             return FormulaCheck(text, step, answer, shown, "simplified", None, True, at, *sides)
+        sure = largest is not None and (largest < 1 or (largest == 1 and not strict))
+        limit = f"the ratio {shown} is at most {largest}" if ratio != largest else f"the ratio is {shown}"
+        if ratio is not None and any((c.left + c.right).free_symbols & ratio.free_symbols for c in self.others):
+            largest = None  # other conditions keep the ratio from its supremum
         factor, proved = (None, False) if largest is None else (0.0 if largest == sp.oo else float(1 / largest), True)
         if factor is None and ratio is not None and worst > UNBOUNDED:
             factor = 0.0
         elif factor is None and ratio is not None and worst > 0:
             factor, proved = self._round_factor(ratio, worst)
-        sure = largest is not None and (largest < 1 or (largest == 1 and not strict))
         if sure or (largest is None and self._proved(left, right, condition)):
-            limit = f"the ratio {shown} is at most {largest}" if ratio != largest else f"the ratio is {shown}"
             how = limit if sure else "proved from the domains of the constants"
             return FormulaCheck(text, step, "holds", shown, how, factor, proved)
         if values is not None:

@@ -64,6 +64,16 @@ def test_other_ratios_are_proved_and_their_suprema_found():
     assert "not known" in describe_factor(found)
 
 
+def test_the_other_conditions_hold_at_a_counterexample():
+    found, check = one(stated("gamma <= 1/(4*L*I)", "I <= 2"), "1/(8*L)")
+    assert check.answer == "holds" and found.largest_factor == pytest.approx(1) and check.exact
+    found, check = one(stated("gamma <= 1/(4*L*I)", "I <= 3"), "1/(8*L)")
+    assert check.answer == "fails" and check.at["I"] == 3 and found.largest_factor == pytest.approx(2 / 3)
+    terms = {"gap": "2*F/(gamma*I*T)", "noise": "gamma*sigma**2*L/S"}
+    found, check = one(stated("gamma <= N/(4*L*S)", terms=terms), "1/(4*L)")
+    assert check.answer == "holds" and found.largest_factor == pytest.approx(1)  # as S <= N
+
+
 def test_a_strict_condition_excludes_the_edge():
     assert one(stated("gamma < 1/L"), "1/L")[1].answer == "fails"
     assert one(stated("gamma < 1/L"), "1/(2*L)")[1].answer == "holds"
