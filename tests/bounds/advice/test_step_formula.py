@@ -5,6 +5,7 @@ import math
 import pytest
 import sympy as sp
 
+from fedbounds.bounds.advice import step_formula
 from fedbounds.bounds.advice.step_formula import check_formulas, describe_factor, supremum
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
@@ -72,6 +73,13 @@ def test_the_other_conditions_hold_at_a_counterexample():
     terms = {"gap": "2*F/(gamma*I*T)", "noise": "gamma*sigma**2*L/S"}
     found, check = one(stated("gamma <= N/(4*L*S)", terms=terms), "1/(4*L)")
     assert check.answer == "holds" and found.largest_factor == pytest.approx(1)  # as S <= N
+
+
+def test_without_a_proof_the_settings_that_meet_the_other_conditions_are_counted(monkeypatch):
+    monkeypatch.setattr(step_formula._Search, "_proved", lambda *_: False)
+    found, check = one(stated("gamma <= 1/(4*L*I)", "I*(I + 1) <= 6"), "1/(8*L)")
+    assert check.answer == "no counterexample" and check.how == "no counterexample in 20480 settings"
+    assert found.largest_factor == pytest.approx(1) and not check.exact and "about 1" in describe_factor(found)
 
 
 def test_a_strict_condition_excludes_the_edge():
