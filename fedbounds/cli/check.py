@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from fedbounds.bounds.advice.reference_check import compare_with_references
 from fedbounds.bounds.advice.theorem_check import Finding, check_result, worst
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.progress import progress_bar
@@ -66,8 +67,9 @@ def check(
     """Check a theorem file, a training configuration, or a formula of a step size.
 
     A theorem file: units of every term, condition and step size; conditions that never bind or cannot hold together;
-    step sizes that violate a condition; signs, monotonicity and limits; and a search for a run of the algorithm, with
-    an exact left-hand side, that violates the bound. Exits with 1 if there is an error.
+    step sizes that violate a condition; signs, monotonicity and limits; the reference theorems of its class; and a
+    search for a run of the algorithm, with an exact left-hand side, that violates the bound. Exits with 1 if there is
+    an error.
 
     A training configuration (a file of fedbounds run): whether a theorem covers it, which condition fails and the
     largest legal step size, what excludes it, and which constants must be given. Nothing is trained. Exits with 1 if
@@ -95,7 +97,7 @@ def check(
             f"{file} is a theorem file: --against, --assume and constants are for a run file or --step"
         )
     theorem = read_theorem_file(file)
-    findings = list(check_result(theorem.result))
+    findings = [*check_result(theorem.result), *compare_with_references(theorem)]
     if not no_search:
         findings += _search(theorem, seed)
     if worst_case:
