@@ -213,7 +213,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         for name, (place, table) in _form_tables(at, document).items()
     )
     used = {str(s) for form in forms for e in form.expressions for s in e.free_symbols}
-    used |= {name for form in forms for name in form.prescribes}
+    used |= {name for form in forms for name in form.prescribes} | {str(s) for form in forms for s in form.hidden}
     notation = Notation([q for q in notation.values() if q.name in used])
     kind = _choice(at, ["kind"], document.get("kind", _kind_of(key)), KINDS)
     strongest = next((f.name for f in reversed(forms) if not f.order_only), forms[-1].name)
