@@ -282,7 +282,8 @@ def noise_ratios(rng):
                 served = rows([gamma] * K, 0.999 * eta)[2][:-1]
                 left = min(2 * h0 * gap(row) for row in served)
                 steps = {"local_step_size": gamma, "server_multiplier": 0.999 * eta}
-                yield f"{name}[explicit]", left, at | steps | {"descent_share": 0.999 * (0.5 - 15 * I**2 * gamma**2 * L**2)}
+                steps["descent_share"] = 0.999 * (0.5 - 15 * I**2 * gamma**2 * L**2)
+                yield f"{name}[explicit]", left, at | steps
 
 
 def fedprox_ratios(rng):
