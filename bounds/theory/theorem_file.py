@@ -153,7 +153,7 @@ def read_theorem_files(path: str) -> list[TheoremFile]:
 @lru_cache(maxsize=256)
 def _read(path: str, _absolute: str, _modified: int) -> TheoremFile:
     text = read_text(path, path, LARGEST_TOML)
-    return build_theorem(read_toml(path), path, text)
+    return build_theorem(read_toml(path, names_files=False), path, text)
 
 
 def read_theorem_file(path: str | Path) -> TheoremFile:

@@ -41,6 +41,7 @@ STRONGER = {
     "noise": [["none", "bounded", "growing"], ["bounded", "heavy-tailed"]],
     "gradients": [["bounded", "unbounded"]],
     "smoothness": [["smooth", "non-smooth"]],
+    "oracle": [["two-point", "one-point"]],
 }
 
 
