@@ -71,17 +71,8 @@ OF_FILE = (
     "given", "setting", "algorithm", "uses", "default", "symbols", "where", "assumptions", "forms",
 )  # fmt: skip
 OF_FORM = (
-    "terms",
-    "conditions",
-    "assumptions",
-    "step_sizes",
-    "order_only",
-    "hides",
-    "hidden",
-    "asymptotic",
-    "note",
-    "where",
-)
+    "terms", "conditions", "assumptions", "step_sizes", "order_only", "hides", "hidden", "asymptotic", "note", "where",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
