@@ -37,7 +37,7 @@ from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import Aggregate, IndexSet, Measure
 from fedbounds.bounds.theory.parsing import FUNCTIONS, read_text_expression
-from fedbounds.bounds.theory.problem_class import Cover, ProblemClass
+from fedbounds.bounds.theory.problem_class import Cover, ProblemClass, axis
 from fedbounds.bounds.theory.result import OPERATORS, Condition, Form, Operator, Result, ResultKind, Source, Term
 from fedbounds.bounds.theory.standard_symbols import STANDARD
 from fedbounds.bounds.theory.symbols import (
@@ -197,7 +197,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     notation, names = _notation(at, document.get("symbols", {}))
     names = names | _definitions(at, ["where"], document.get("where", {}), names)
     measure = _measure(at, document)
-    setting, settings = _setting(at, document.get("setting"))
+    setting, settings = _setting(at, document.get("setting"), lower=measure.lower)
     own = _own_assumptions(at, document.get("assumptions", []))
     forms = tuple(
         _form(at, place, name, table, names, notation, (*settings, *own))
@@ -461,7 +461,7 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     )
 
 
-def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
+def _setting(at: _Document, text: Any, *, lower: bool) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
     """The setting in the words of `covers`, and the assumption that a problem lies in it."""
     if text is None:
         return None, ()
@@ -469,8 +469,17 @@ def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assum
         found = ProblemClass.of(_text(at, ["setting"], text))
     except FedboundsError as error:
         raise at.fault(["setting"], str(error)) from None
-    inside = tuple((name, frozenset(found.kinds(name))) for name in sorted({*found.said, *found.supposed}))
-    return found, (Assumption("setting", text, "its setting", "participation" in found.said, Cover((inside,))),)
+    usual = Cover((tuple((name, frozenset({kind})) for name, kind in sorted(found.supposed.items())),))
+    words = ", ".join(f"{name} {kind}" for name, kind in found.supposed.items())
+    own = [
+        Assumption(
+            f"setting-{name}", f"{axis(name).question}: {' or '.join(kinds)}", "its setting",
+            name == "participation", Cover((((name, frozenset(kinds)),),)),
+        )
+        for name, said in found.said.items()
+        for kinds in [said if lower else axis(name).with_special_cases(said)]
+    ]  # fmt: skip
+    return found, (Assumption("setting", f"what is usual: {words}", "its setting", cover=usual), *own)
 
 
 def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> tuple[Assumption, ...]:
@@ -520,77 +529,3 @@ def _flag(at: _Document, place: Sequence[str], value: Any) -> bool:
     if not isinstance(value, bool):
         raise at.fault(place, f"{quote(value)} must be true or false")
     return value
-
-
-def _either(words: Iterable[str]) -> str:
-    return "|".join(words)
-
-
-def theorem_schema() -> dict[str, Any]:
-    """The JSON Schema of a theorem file, for editors."""
-    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
-    expressions = {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "minProperties": 1}
-    condition = {"anyOf": [text, {"type": "object", "properties": {"text": text, "why": text}, "required": ["text"]}]}
-    assumed = {"anyOf": [{**texts, "items": {"enum": sorted(ASSUMPTIONS)}}, {"type": "object"}]}
-    of_form = {
-        "terms": {**expressions, "description": "The summands of the bound, NAME = EXPRESSION."},
-        "conditions": {"type": "array", "items": condition, "description": 'Relations, e.g. "gamma <= 1/L".'},
-        "assumptions": {**assumed, "description": "Shared assumptions by name, or a table NAME = STATEMENT."},
-        "step_sizes": {**expressions, "description": "The step sizes that the theorem prescribes."},
-        "where": {**expressions, "description": "Names for parts of expressions."},
-        "order_only": {"type": "boolean", "description": "Whether the bound is inside an O."},
-        "hides": text,
-        "hidden": {**texts, "description": "The constants with a unit that the O hides."},
-        "asymptotic": text,
-        "note": text,
-    }
-    of_file = {
-        **of_form,
-        "key": {**text, "pattern": f"^{KEY.pattern}$", "description": "PAPER/NAME, e.g. draft/theorem-1."},
-        "kind": {"enum": [*KINDS]},
-        "title": text,
-        "statement": text,
-        "source": {
-            "anyOf": [text, {"type": "object", "properties": {"paper": text, "number": text, "equations": texts}}]
-        },
-        "bibtex": text,
-        "history": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {**dict.fromkeys(OF_HISTORY, text), "read": {"enum": [*READ]}},
-                "additionalProperties": False,
-            },
-        },
-        "bound": {"enum": [*BOUNDS], "description": "Whether the right-hand side is an upper or a lower bound."},
-        "measure": {
-            "anyOf": [
-                {**text, "pattern": f"^({_either(AGGREGATES)}) over ({_either(INDEX_SETS)}) of ({_either(MEASURED)})$"},
-                {"type": "object"},
-            ]
-        },
-        "expectation": text,
-        "given": text,
-        "setting": {**text, "description": "The problem class in the words of fedbounds covers."},
-        "algorithm": {**text, "description": "The kind of the algorithm, e.g. fedavg."},
-        "uses": texts,
-        "default": text,
-        "symbols": {"type": "object", "description": 'Symbols that are not standard, e.g. beta = "smoothness".'},
-        "forms": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "properties": of_form,
-                "required": ["terms"],
-                "additionalProperties": False,
-            },
-        },
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A theorem of fedbounds",
-        "type": "object",
-        "properties": of_file,
-        "required": ["measure"],
-        "additionalProperties": False,
-    }

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from fedbounds.bounds.theory.registry import results
-from fedbounds.bounds.theory.theorem_file import theorem_schema
+from fedbounds.bounds.theory.theorem_schema import theorem_schema
 from fedbounds.empirical.monitoring.request_schema import question_schema
 from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 from fedbounds.figures.explorer.document import explore

@@ -23,7 +23,7 @@ from fedbounds.empirical.invariants.averaging import AVERAGING_INVARIANTS
 from fedbounds.empirical.invariants.compressor import PROPERTIES
 from fedbounds.empirical.invariants.scope import scope_of
 from fedbounds.empirical.monitoring.request_schema import question_schema
-from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
+from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS, SPECIAL_CASES
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS
 from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS
 from fedbounds.empirical.papers.fedmrn.invariants import MASK_INVARIANTS
@@ -34,7 +34,7 @@ from prebuild.statements import plain
 
 CAUGHT = Path(__file__).resolve().parents[2] / "tests" / "zoo" / "caught.json"
 INVARIANT_TABLES: Mapping[str, Mapping[str, Any]] = {
-    "check_invariants": INVARIANTS,
+    "check_invariants": {**INVARIANTS, **SPECIAL_CASES},
     "check_averaging": AVERAGING_INVARIANTS,
     "check_weights": WEIGHT_INVARIANTS,
     "check_minimax": MINIMAX_INVARIANTS,

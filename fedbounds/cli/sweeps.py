@@ -194,7 +194,7 @@ def schema(key: str | None) -> None:
     from fedbounds.bounds.theory.registry import load
 
     if key == "theorem":
-        from fedbounds.bounds.theory.theorem_file import theorem_schema
+        from fedbounds.bounds.theory.theorem_schema import theorem_schema
 
         click.echo(json.dumps(theorem_schema(), indent=1))
         return

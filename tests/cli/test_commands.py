@@ -65,7 +65,7 @@ GENERAL = [
     (["list", "--papr", "fedau"], "--papr"),
     (["list", "all"], "unexpected extra argument (all)"),
     (["show"], "Missing argument 'KEY[:FORM]'"),
-    (["show", "nosuch/theorem-1"], "unknown paper 'nosuch'; known: arbitrary-participation, fed-norm-sgda"),
+    (["show", "nosuch/theorem-1"], "unknown paper 'nosuch'; known: arbitrary-participation, arjevani-2023"),
     (["show", "arbitrary-participation/theorem-3"], "did you mean arbitrary-participation/theorem-3.1"),
     (["show", THEOREM, "--form", "explict"], "did you mean explicit"),
     (["show", "nosuch", "--bibtex"], "unknown paper 'nosuch'"),
@@ -307,9 +307,12 @@ def test_the_list_names_every_result_with_a_default_among_its_forms():
         assert set(row) >= {"key", "kind", "title", "source", "forms", "default"}
         assert row["default"] in row["forms"]
         assert fedbounds.load(row["key"]).source.paper in row["source"]
+    short = run("list")[1]
+    assert "fedau/theorem-2 " in short and "khaled-2020/local-sgd " in short and "fedau/lemma-b.2.1" not in short
+    assert "* nobody" not in short and "reddi-2021/fedadam" in short
     one = document("list", "--paper", "fedau")["results"]
     assert one == [row for row in found if row["key"].startswith("fedau/")]
-    out = run("list")[1]
+    out = run("list", "--all")[1]
     assert all(row["key"] in out and row["title"] in out for row in found)
 
 

@@ -92,7 +92,7 @@ def test_a_folder_of_results_that_cannot_be_written_is_found_before_any_run(
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENAMETOOLONG])
 def test_any_error_of_the_operating_system_is_one_line(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number), "the place")
 
     monkeypatch.setattr("fedbounds.cli.catalog.papers", fails)

@@ -64,7 +64,7 @@ def test_ranges_of_equations_hold_what_lies_between():
 
 
 def test_a_statement_is_listed_and_shown_with_the_verdict_of_its_claims(listed, capsys):
-    assert f"{PAPER}/young" in run(capsys, "list", "--paper", PAPER)[1]
+    assert f"{PAPER}/young" in run(capsys, "list", "--all", "--paper", PAPER)[1]
     code, out, _ = run(capsys, "show", f"{PAPER}/young")
     assert code == 0 and "(C.99)" in out and f"{PAPER}/lemma-c.1/L1.4: proved" in out
     document = json.loads(run(capsys, "show", f"{PAPER}/young", "--json")[1])

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedbounds.bounds.advice.coverage import covers
 from fedbounds.bounds.asymptotics.rates import rate
 from fedbounds.bounds.comparison.rate_table import rate_table
 from fedbounds.bounds.errors import FedboundsError
@@ -77,26 +78,68 @@ def test_a_form_without_an_order_has_the_rate_of_a_looser_one() -> None:
 
 def test_the_command_writes_the_table_and_the_entries(tmp_path: Path) -> None:
     out = tmp_path / "rates.tex"
-    status, printed, _ = run("compare", "--table", "tdcd/theorem-1", "fedau/corollary-4", "--out", str(out), "--json")
+    status, printed, _ = run("table", "tdcd/theorem-1", "fedau/corollary-4", "--out", str(out), "--json")
     assert status == 0
     document = json.loads(printed)
     assert out.read_text() == document["latex"] + "\n" and r"\cite{das2022cross}" in document["latex"]
     assert (tmp_path / "rates.bib").read_text().count("@") == 2
-    assert run("compare", "--table", "tdcd/theorem-1", "--out", str(out))[0] == 0  # the same files of ours, replaced
+    assert run("table", "tdcd/theorem-1", "--out", str(out))[0] == 0  # the same files of ours, replaced
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["tdcd/theorem-1", "--vary", "R=1:2"], "--table takes KEYs only"),
+        (["tdcd/theorem-1", "--class", "convex"], "not both"),
+        (["--class", "quantum"], "quantum"),
+        (["--class", "non-convex, heavy tailed, changing local steps"], "no theorem covers"),
         (["tdcd/theorem-1", "--out", "rates.csv"], "ends in .tex"),
-        ([], "the table has no KEY"),
+        ([], "needs KEYs or --class"),
         (["tdcd/theorem-1", "tdcd/theorem-1"], "stands twice"),
     ],
 )
 def test_what_a_table_does_not_take(words: list[str], message: str) -> None:
-    status, _, error = run("compare", "--table", *words)
+    status, _, error = run("table", *words)
     assert status == 2 and message in error
+
+
+LEADING = {  # result and form -> dominant terms, whether M participants need 1/M of the rounds
+    "jhunjhunwala-2022/fedavg:explicit": (("initial gap", "gradient noise", "participation"), True),
+    "ghadimi-2013/sgd:explicit": (("initial gap", "gradient noise"), None),  # no number of participants
+    "richtarik-2021/ef21:explicit": (("initial gap", "compression error"), None),
+    "fedmrn/theorem-2:sharp": (("initial gap", "gradient noise", "masking", "client sampling"), False),
+}
+
+
+@pytest.mark.parametrize("name", LEADING)
+def test_the_dominant_terms_and_the_speed_up_are_those_of_large_values(name: str) -> None:
+    key, form = name.split(":")
+    found = rate(load(key), load(key).form(form))
+    assert (found.dominant, found.speed_up) == LEADING[name]
+
+
+def test_the_power_of_participants_is_that_of_the_best_bound() -> None:
+    """At the best step sizes, found by a search, a bound of FedAvg falls like one over the root of participants."""
+    result = load("jhunjhunwala-2022/fedavg")
+    steps = np.logspace(-12, -2, 4001)
+
+    def best(participants: float) -> float:
+        known = dict(L=1, F=1, I=2, sigma=1, d=1, T=1e14, N=2 * participants, S=participants, eta=1)
+        at = evaluate(result, {**known, "gamma": steps}, form="explicit")
+        return float(np.min(np.where(at.valid, at.value, np.inf)))
+
+    found = rate(result, result.form("explicit"))
+    assert found.participants is not None
+    assert np.log(best(100) / best(400)) / np.log(4) == pytest.approx(float(found.participants), abs=0.02)
+
+
+def test_the_table_of_a_class_holds_what_covers_it_and_reads_as_text() -> None:
+    setting = "non-convex, uniform sampling, local steps, bounded heterogeneity, bounded variance"
+    status, printed, _ = run("table", "--class", setting)
+    keys = re.findall(r"^([\w.-]+/[\w.-]+) \[", printed, re.MULTILINE)
+    known = {row.key for row in covers(setting).results if row.answer != "not covered" and row.of_objective}
+    assert status == 0 and set(keys) == known >= {"jhunjhunwala-2022/fedavg", "arbitrary-participation/theorem-3.1"}
+    assert "O(T^(-1/2))" in printed and "\\" not in printed
+    assert run("table", "--class", setting, "--latex")[1].count("@") >= 3
 
 
 def test_a_result_without_rounds_has_no_rate() -> None:

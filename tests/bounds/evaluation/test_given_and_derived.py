@@ -7,9 +7,9 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.evaluation.resolution import resolve
-from fedbounds.bounds.theory.registry import load, paper, paper_names
+from fedbounds.bounds.theory.registry import PAPERS, load, paper
 
-FORMS = [(result, form) for name in paper_names() for result in paper(name).results for form in result.forms]
+FORMS = [(result, form) for name in PAPERS for result in paper(name).results for form in result.forms]
 RULES = {  # forms with the same rules are one case
     (result.paper, rule.name, rule.inputs, id(form.derived)): (result, form, rule)
     for result, form in FORMS
@@ -110,7 +110,7 @@ VECTORS = {
 
 
 def test_weights_that_must_sum_to_one_are_refused_everywhere_if_they_do_not():
-    assert {(n, q.name) for n in paper_names() for q in paper(n).results[0].notation.values() if q.total} == VECTORS
+    assert {(n, q.name) for n in PAPERS for q in paper(n).results[0].notation.values() if q.total} == VECTORS
     for result, form in FORMS:
         for paper_name, name in VECTORS:
             if result.paper == paper_name:

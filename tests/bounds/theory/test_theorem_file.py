@@ -18,8 +18,8 @@ from fedbounds.bounds.theory.theorem_file import (
     build_theorem,
     read_theorem_file,
     theorem,
-    theorem_schema,
 )
+from fedbounds.bounds.theory.theorem_schema import theorem_schema
 from fedbounds.command_line import main
 from fedbounds.empirical.comparison.paper_runs import paper_of
 

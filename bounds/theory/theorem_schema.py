@@ -1,0 +1,92 @@
+"""The JSON Schema of theorem files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fedbounds.bounds.theory.theorem_file import (
+    AGGREGATES,
+    ASSUMPTIONS,
+    BOUNDS,
+    INDEX_SETS,
+    KEY,
+    KINDS,
+    MEASURED,
+    OF_HISTORY,
+    READ,
+)
+
+
+def _either(words: Iterable[str]) -> str:
+    return "|".join(words)
+
+
+def theorem_schema() -> dict[str, Any]:
+    """The JSON Schema of a theorem file, for editors."""
+    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    expressions = {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "minProperties": 1}
+    condition = {"anyOf": [text, {"type": "object", "properties": {"text": text, "why": text}, "required": ["text"]}]}
+    assumed = {"anyOf": [{**texts, "items": {"enum": sorted(ASSUMPTIONS)}}, {"type": "object"}]}
+    of_form = {
+        "terms": {**expressions, "description": "The summands of the bound, NAME = EXPRESSION."},
+        "conditions": {"type": "array", "items": condition, "description": 'Relations, e.g. "gamma <= 1/L".'},
+        "assumptions": {**assumed, "description": "Shared assumptions by name, or a table NAME = STATEMENT."},
+        "step_sizes": {**expressions, "description": "The step sizes that the theorem prescribes."},
+        "where": {**expressions, "description": "Names for parts of expressions."},
+        "order_only": {"type": "boolean", "description": "Whether the bound is inside an O."},
+        "hides": text,
+        "hidden": {**texts, "description": "The constants with a unit that the O hides."},
+        "asymptotic": text,
+        "note": text,
+    }
+    of_file = {
+        **of_form,
+        "key": {**text, "pattern": f"^{KEY.pattern}$", "description": "PAPER/NAME, e.g. draft/theorem-1."},
+        "kind": {"enum": [*KINDS]},
+        "title": text,
+        "statement": text,
+        "source": {
+            "anyOf": [text, {"type": "object", "properties": {"paper": text, "number": text, "equations": texts}}]
+        },
+        "bibtex": text,
+        "history": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {**dict.fromkeys(OF_HISTORY, text), "read": {"enum": [*READ]}},
+                "additionalProperties": False,
+            },
+        },
+        "bound": {"enum": [*BOUNDS], "description": "Whether the right-hand side is an upper or a lower bound."},
+        "measure": {
+            "anyOf": [
+                {**text, "pattern": f"^({_either(AGGREGATES)}) over ({_either(INDEX_SETS)}) of ({_either(MEASURED)})$"},
+                {"type": "object"},
+            ]
+        },
+        "expectation": text,
+        "given": text,
+        "setting": {**text, "description": "The problem class in the words of fedbounds covers."},
+        "algorithm": {**text, "description": "The kind of the algorithm, e.g. fedavg."},
+        "uses": texts,
+        "default": text,
+        "symbols": {"type": "object", "description": 'Symbols that are not standard, e.g. beta = "smoothness".'},
+        "forms": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": of_form,
+                "required": ["terms"],
+                "additionalProperties": False,
+            },
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A theorem of fedbounds",
+        "type": "object",
+        "properties": of_file,
+        "required": ["measure"],
+        "additionalProperties": False,
+    }
