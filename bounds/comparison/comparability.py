@@ -103,19 +103,20 @@ def _contradiction(first: Sequence[_Covering], second: Sequence[_Covering]) -> s
                 continue
             mine, yours = here.levels(), there.levels()
             if mine.any() and yours.any() and not np.minimum(mine, yours).any():
-                return f"{a} against {b}" if a != b else _differing_axis(a, mine, yours)
+                said = _differing_axis(mine, yours) if "setting" in (a, b) else ""
+                return said or f"{a} against {b}"
     return ""
 
 
-def _differing_axis(name: str, mine: np.ndarray, yours: np.ndarray) -> str:
-    """The first property of which two settings have no kind in common, in words."""
+def _differing_axis(mine: np.ndarray, yours: np.ndarray) -> str:
+    """The property of which two settings have no kind in common, in words; "" if there is none."""
     for place, axis in enumerate(AXES.values()):
         others = tuple(other for other in range(len(AXES)) if other != place)
         kept = [table.max(axis=others) > 0 for table in (mine, yours)]
         if not np.logical_and(*kept).any():
             kinds = (" or ".join(np.array([*axis.kinds])[one]) for one in kept)
-            return f"{name}: {axis.name} {' against '.join(kinds)}"
-    return f"{name} against {name}"
+            return f"{axis.name} {' against '.join(kinds)}"
+    return ""
 
 
 # --- All left-hand sides --------------------------------------------------------------------------------------------
