@@ -71,17 +71,8 @@ OF_FILE = (
     "given", "setting", "algorithm", "uses", "default", "symbols", "where", "assumptions", "forms",
 )  # fmt: skip
 OF_FORM = (
-    "terms",
-    "conditions",
-    "assumptions",
-    "step_sizes",
-    "order_only",
-    "hides",
-    "hidden",
-    "asymptotic",
-    "note",
-    "where",
-)
+    "terms", "conditions", "assumptions", "step_sizes", "order_only", "hides", "hidden", "asymptotic", "note", "where",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +144,7 @@ def read_theorem_files(path: str) -> list[TheoremFile]:
 @lru_cache(maxsize=256)
 def _read(path: str, _absolute: str, _modified: int) -> TheoremFile:
     text = read_text(path, path, LARGEST_TOML)
-    return build_theorem(read_toml(path), path, text)
+    return build_theorem(read_toml(path, names_files=False), path, text)
 
 
 def read_theorem_file(path: str | Path) -> TheoremFile:
@@ -213,7 +204,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         for name, (place, table) in _form_tables(at, document).items()
     )
     used = {str(s) for form in forms for e in form.expressions for s in e.free_symbols}
-    used |= {name for form in forms for name in form.prescribes}
+    used |= {name for form in forms for name in form.prescribes} | {str(s) for form in forms for s in form.hidden}
     notation = Notation([q for q in notation.values() if q.name in used])
     kind = _choice(at, ["kind"], document.get("kind", _kind_of(key)), KINDS)
     strongest = next((f.name for f in reversed(forms) if not f.order_only), forms[-1].name)
