@@ -183,6 +183,7 @@ def compare(
     within: Ranges | None = None,
     functions: Functions | None = None,
     watch: Watch | None = None,
+    methods: bool = False,
 ) -> BoundComparison:
     r"""Evaluate (or optimize) several bounds over one varying constant.
 
@@ -194,6 +195,8 @@ def compare(
         optimize: constants to choose anew at every setting, where a form leaves them free.
         within, functions: as for `fedbounds.bounds.search.optimize.optimize`.
         watch: called with (settings done so far, all settings) as step sizes are chosen.
+        methods: whether the bounds are of different methods, each about the output of its own run: the left-hand sides
+            may then be over different iterates, but the oracles, and O(.) or numbers, must be the same.
 
     Raises:
         FedboundsError: left-hand sides that cannot be compared (saying why), a symbol that means different things in
@@ -218,7 +221,7 @@ def compare(
     labels = [form.title for form in forms]
     if len(set(labels)) < len(labels):
         raise FedboundsError(f"{next(x for x in labels if labels.count(x) > 1)} is named twice")
-    notes = list(_comparable(forms))
+    notes = list(_comparable_methods(forms) if methods else _comparable(forms))
     given = {**constants, vary[0]: 1.0}
     if vary[0] in constants:
         raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
@@ -264,11 +267,11 @@ def compare(
         replace(row, mark=form.mark, source=form.result.source.partition(", eq.")[0], measure=form.measure)
         for row, form in zip(rows, forms, strict=True)
     ]
-    for a, b in combinations(forms, 2):
+    for a, b in () if methods else combinations(forms, 2):  # methods have a run each
         if said := contradictory_assumptions(a, b):
             notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
     measures = [form.measure for form in forms]
-    least = next(m for m in measures if all(m.is_at_most(other) for other in measures))
+    least = next((m for m in measures if all(m.is_at_most(other) for other in measures)), measures[0])
     used, idle = _given_constants(forms, constants, own)
     notes += [f"not used by any of these forms: {', '.join(idle)}"] if idle else []
     return BoundComparison(
@@ -363,6 +366,39 @@ def _comparable(forms: Sequence[CompiledForm]) -> Iterable[str]:
             f"{large.title} bounds more than {small.title} does "
             f"({first.difference(second)}), so a larger value does not mean that it is the weaker bound"
         )
+
+
+def _comparable_methods(forms: Sequence[CompiledForm]) -> Iterable[str]:
+    """Notes on the outputs of the methods; raises where two bounds do not rank their methods."""
+    for form in forms:
+        if form.measure.lower:
+            raise FedboundsError(
+                f"{form.title} is a lower bound, which does not rank methods; name upper bounds only, "
+                "or draw upper against lower bounds: fedbounds figure references/gap"
+            )
+    for a, b in combinations(forms, 2):
+        first, second = a.measure, b.measure
+        inside = {*first.differing(second)} <= {"aggregate", "index set"}
+        whole = not {first.aggregate, second.aggregate} & {"supremum", "single"}
+        if not (inside and whole) and first.differing(second):
+            raise FedboundsError(f"{a.title} and {b.title} bound different things: {first.difference(second)}")
+        if (mine := _oracles(a)) != (yours := _oracles(b)):
+            raise FedboundsError(
+                f"{a.title} and {b.title} have different oracles: {mine} against {yours}; compare results of one oracle"
+            )
+        if a.order_only != b.order_only:
+            known, hidden = (b, a) if a.order_only else (a, b)
+            raise FedboundsError(
+                f"{hidden.title} hides constants in an O(.) and {known.title} does not; name forms of one kind, "
+                f"e.g. {known.result.key}:printed"
+            )
+        if first.differing(second):
+            yield f"{a.title} and {b.title} bound different outputs ({first.difference(second)})"
+
+
+def _oracles(form: CompiledForm) -> str:
+    """The assumptions on the oracle of a form, by name; stochastic gradients at one point where it has none."""
+    return ", ".join(sorted(name for name in form.assumptions if name.endswith("-oracle"))) or "first-order-oracle"
 
 
 def _same_meaning(forms: Sequence[CompiledForm], names: Iterable[str]) -> None:
