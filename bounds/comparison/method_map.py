@@ -122,8 +122,9 @@ def map_methods(
         raise FedboundsError(f"{y[0]} varies; give it once")
     named = [one if isinstance(one, tuple) else (one, None) for one in results]
     forms = [as_compiled(one).form(form) for one, form in named]
+    results_of = [form.result for form in forms]
     x_values, y_values = (
-        whole_settings([form.result for form in forms], name, np.atleast_1d(as_real(name, given)))
+        np.array(sorted({*whole_settings(results_of, name, as_real(name, given)).ravel().tolist()}))
         for name, given in (x, y)
     )
     for name, values in ((x[0], x_values), (y[0], y_values)):

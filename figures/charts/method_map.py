@@ -24,7 +24,7 @@ def method_map_picture(
     x_label: str = "",
     y_label: str = "",
 ) -> Picture:
-    """The smallest bound over two constants, on logarithmic axes; white where no bound is valid.
+    """The smallest bound over two constants, on logarithmic axes if these are positive; white where no bound is valid.
 
     Args:
         table: the bounds.
@@ -52,7 +52,8 @@ def method_map_picture(
             )
             for words in axes.clabel(lines, fmt=lambda v: rf"$\times${v:g}", fontsize=7, inline=False):
                 words.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})
-        axes.set(xscale="log", yscale="log", xlim=table.x_values[[0, -1]], ylim=table.y_values[[0, -1]])
+        axes.set(xscale=_scale(table.x_values), yscale=_scale(table.y_values))
+        axes.set(xlim=table.x_values[[0, -1]], ylim=table.y_values[[0, -1]])
         axes.set_xlabel(x_label or f"{table.x}: {table.x_meaning}")
         axes.set_ylabel(y_label or f"{table.y}: {table.y_meaning}")
         figure.legend(handles=handles, loc="outside lower center", ncols=1 if max(map(len, names)) > 32 else 2)
@@ -65,12 +66,12 @@ def method_map_picture(
     said += ["Bounds by index: " + ", ".join(f"{i} {name}" for i, name in enumerate(shown)) + "."]
     counts = [f"{name} at {count}" for name, count in zip(shown, table.wins.values(), strict=True)]
     curves = [
-        Curve(f"{table.x} = {x:.6g}: index of the smallest bound", table.y_values, winner[:, i] * 1.0)
+        Curve(f"{table.x} = {x:.6g}: smallest", table.y_values, winner[:, i] * 1.0)
         for i, x in enumerate(table.x_values)
     ]
     curves += [
-        Curve(f"{table.x} = {x:.6g}: {name}", table.y_values, values[:, i])
-        for name, values in zip(table.labels, table.values, strict=True)
+        Curve(f"{table.x} = {x:.6g}: bound {k}", table.y_values, values[:, i])
+        for k, values in enumerate(table.values)
         for i, x in enumerate(table.x_values)
     ]
     notes = [f"{note}." for note in table.comparison.notes if not (mark and "hides constants" in note)]
@@ -82,3 +83,7 @@ def method_map_picture(
         curves,
         provenance,
     )
+
+
+def _scale(values: np.ndarray) -> str:
+    return "log" if values[0] > 0 else "linear"

@@ -15,7 +15,7 @@ from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.method_map import method_map_picture
 from fedbounds.figures.charts.picture import Curve, Picture
 
-CELLS = 40  # settings on each axis of a map
+CELLS = 30  # settings on each axis of a map
 ROUNDS = np.unique(np.geomspace(10, 1e6, 60).round())
 MISSED = 0.05  # the probability that some client is unavailable for longer
 MINIBATCH, LOCAL = "patel-2024/minibatch-sgd-convex", "woodworth-2020/local-sgd-convex"
