@@ -376,6 +376,8 @@ def _comparable_methods(forms: Sequence[CompiledForm]) -> Iterable[str]:
                 f"{form.title} is a lower bound, which does not rank methods; name upper bounds only, "
                 "or draw upper against lower bounds: fedbounds figure references/gap"
             )
+        if form.asymptotic:
+            yield f"{form.title} holds only in the limit {form.asymptotic}"
     for a, b in combinations(forms, 2):
         first, second = a.measure, b.measure
         inside = {*first.differing(second)} <= {"aggregate", "index set"}
@@ -388,9 +390,10 @@ def _comparable_methods(forms: Sequence[CompiledForm]) -> Iterable[str]:
             )
         if a.order_only != b.order_only:
             known, hidden = (b, a) if a.order_only else (a, b)
+            alike = [one.name for one in known.result.forms if known.result.form(one.name).order_only]
+            cure = f"name {known.result.key}:{alike[0]}" if alike else f"leave one out ({known.result.key} has no O)"
             raise FedboundsError(
-                f"{hidden.title} hides constants in an O(.) and {known.title} does not; name forms of one kind, "
-                f"e.g. {known.result.key}:printed"
+                f"{hidden.title} hides constants in an O(.) and {known.title} does not; one kind is expected: {cure}"
             )
         if first.differing(second):
             yield f"{a.title} and {b.title} bound different outputs ({first.difference(second)})"

@@ -107,7 +107,8 @@ REFUSED = [
     (["patel-2022/minibatch-sgd-nonconvex", "patel-2022/minibatch-storm"], NONCONVEX, "different oracles"),
     (["patel-2022/minibatch-sgd-nonconvex", MINIBATCH], NONCONVEX, "squared gradient norm of f against function gap"),
     (["patel-2022/minibatch-sgd-nonconvex", "karimireddy-2020/scaffold-nonconvex"], NONCONVEX, "noise and participat"),
-    ([(FEDAVG, "printed"), (FEDAVG, "explicit")], SAMPLED, "name forms of one kind"),
+    ([(FEDAVG, "printed"), (FEDAVG, "explicit")], SAMPLED, f"one kind is expected: name {FEDAVG}:printed"),
+    ([LOCAL, "khaled-2020/local-sgd"], KNOWN, "leave one out .khaled-2020/local-sgd has no O"),
     ([MINIBATCH], KNOWN, "at least two bounds"),
 ]
 
@@ -142,3 +143,10 @@ def test_left_hand_sides_over_other_iterates_are_noted_for_methods_and_refused_f
         "bound different outputs (over rounds against over iterations)"
         in compare([MINIBATCH, LOCAL], *axes, methods=True).notes[0]
     )
+
+
+def test_a_limit_is_noted():
+    keys = ["gu-2021/mifa", "arbitrary-participation/table-1-gu"]
+    found = map_methods(keys, ("E", [1, 9]), ("sigma", [1, 2]), dict(N=10, T=100, I=1))
+    assert "gu-2021/mifa [printed] holds only in the limit T -> infinity" in found.comparison.notes
+    assert found.advantage == pytest.approx(1)
