@@ -67,6 +67,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if collection_path.name == "flower.py" and not FLOWER else None
 
 
+@pytest.fixture
+def no_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches that say what is broken, and make no counterexample small, which takes most of their time."""
+    monkeypatch.setattr("fedbounds.empirical.invariants.search.SHRINKING", 0)
+
+
 settings.register_profile(
     "fixed",
     max_examples=40,  # many more by hand, see below

@@ -11,25 +11,22 @@ from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
-import torch
-from scaffold.algorithms import Controlled, Scaffold
-from scaffold.invariants import check_scaffold
-from scaffold.pseudocode import scaffold
+from scaffold.algorithms import PrescribedScaffold
+from scaffold.invariants import check_prescribed
 from scaffold.results import THEOREM
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.empirical.participation import Full, WithoutReplacement
-from fedbounds.empirical.problems import CosineQuadratic, random_quadratic
-from fedbounds.empirical.runtime.streams import Streams
-from fedbounds.empirical.simulation.engines import choose_engine
+from fedbounds.empirical.algorithms.scaffold import Scaffold
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import reference_run
+from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
+from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulation.simulate import simulate
 from tests.command_line import declare, run_apart
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "scaffold"
 ORDER = "Theorem III, constants of one"
-STEPS = {"local_step_size": 0.1, "local_steps": 4, "server_multiplier": 1.4}
 
 
 def test_it_is_one_entry_point_and_less_than_400_lines():
@@ -55,86 +52,36 @@ def test_the_order_of_theorem_3_is_never_a_guarantee_and_needs_its_cap():
 # --- the algorithm -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", ["sequential", "batched"])
-@pytest.mark.parametrize(
-    "problem",
-    [
-        random_quadratic(6, 3, shared=False, noise=0.1),
-        CosineQuadratic([[1.0, 0.5], [-1.5, 0.5], [0.5, -1.0]], 0.5, 0.2),
-    ],
-    ids=["quadratic", "cosine"],
-)
-def test_it_is_its_pseudo_code_in_every_engine_that_corrects_gradients(engine, problem):
-    process = WithoutReplacement(problem.clients, 2)
-    run = simulate(Scaffold(**STEPS), problem, process, 15, seeds=(0, 1), engine=engine, record_models=True)
-    for seed, models in enumerate(run.arrays["model"]):
-        streams = Streams(seed)
-        q = process.matrix(15, streams.generator("participation"))
-        twin = scaffold(problem, q, problem.initial_point(streams.generator("initialization")), streams, **STEPS)
-        assert abs(models - torch.stack(twin).numpy()).max() < 1e-13
+@pytest.mark.parametrize("process", [WithoutReplacement(6, 2), Full(6)], ids=["2 of 6", "all"])
+def test_its_algorithm_has_the_global_step_size_of_the_theorem(process):
+    problem, S = random_quadratic(6, 3, shared=False, noise=0.1), 2 if process != Full(6) else 6
+    run, usual = (
+        simulate(algorithm, problem, process, 15, record_models=True).arrays["model"]
+        for algorithm in (PrescribedScaffold(0.1, 4), Scaffold(0.1, 4, S**0.5))
+    )
+    assert (run == usual).all()
 
 
-def test_an_algorithm_that_corrects_gradients_is_never_solved_in_closed_form():
-    problem = random_quadratic(4, 2)
-    assert choose_engine("auto", problem, Scaffold(0.1, 2)).label == "batched"
-    with pytest.raises(FedboundsError, match="not for scaffold, whose local steps are not plain SGD"):
-        simulate(Scaffold(0.1, 2), problem, Full(4), 3, engine="closed form")
-
-
-def test_with_full_participation_and_exact_gradients_one_round_makes_the_control_variates_the_local_gradients():
-    problem = random_quadratic(5, 3, shared=False)
-    algorithm = Scaffold(0.1, 1)
-    x = problem.x0[None]
-    walk, state = choose_engine("batched", problem, algorithm), algorithm.init(x, 5)
-    process = Full(5)
-    from fedbounds.empirical.algorithms.cohort import Cohort
-
-    drawn = Cohort.from_rounds([next(process.draw(np.random.default_rng(0)))])
-    report = walk.round(x, drawn, 0, [Streams(0)], algorithm.correction(state, drawn))
-    state = algorithm.server_update(state, 0, report)
-    own = problem.gradient(x[:, None].expand(1, 5, 3), torch.arange(5)[None])
-    assert isinstance(state, Controlled)
-    assert torch.allclose(state.own, own) and torch.allclose(state.own.mean(1), problem.objective_gradient(x))
+def test_its_algorithm_comes_back_from_its_table_and_refuses_another_participation():
+    algorithm = PrescribedScaffold(0.1, 4)
+    assert algorithm.spec() == {"kind": "scaffold-theorem-3", "local_step_size": 0.1, "local_steps": 4}
+    with pytest.raises(FedboundsError, match="server_multiplier"):
+        PrescribedScaffold(0.1, 4, server_multiplier=2.0)
+    with pytest.raises(FedboundsError, match=r"Theorem III has no bernoulli participation: .* without-replacement"):
+        simulate(algorithm, random_quadratic(4, 2), Bernoulli(4, 0.5), 3)
 
 
 # --- the invariants ------------------------------------------------------------------------------------------------
 
 
-def ours(problem, weights, *, rounds, step_size, local_steps, multiplier, **_):
-    """The paper's Algorithm 1 on plain callables."""
-    x, own = [problem.x0], np.zeros((problem.clients, problem.dimension))
-    for t in range(rounds):
-        c, present, moved = own.mean(0), np.flatnonzero(weights[t]), np.zeros(problem.dimension)
-        before = own.copy()
-        for n in present:
-            y = x[-1]
-            for i in range(local_steps):
-                y = y - step_size * (problem.gradient(n, y) + problem.noise(t, n, i) - before[n] + c)
-            own[n] = before[n] - c + (x[-1] - y) / (local_steps * step_size)
-            moved = moved + (y - x[-1]) / len(present)
-        x.append(x[-1] + multiplier * moved)
-    return np.stack(x)
+def prescribed(problem, weights, *, multiplier, root=np.sqrt, **numbers):
+    return reference_run("scaffold")(problem, weights, multiplier=root((weights[0] > 0).sum()), **numbers)
 
 
-def forgets_the_mean(problem, weights, **numbers):
-    """The correction is -c_i, without + c."""
-    x, own = [problem.x0], np.zeros((problem.clients, problem.dimension))
-    for t in range(numbers["rounds"]):
-        present, moved = np.flatnonzero(weights[t]), np.zeros(problem.dimension)
-        for n in present:
-            y = x[-1]
-            for _ in range(numbers["local_steps"]):
-                y = y - numbers["step_size"] * (problem.gradient(n, y) - own[n])
-            own[n] = own[n] + (x[-1] - y) / (numbers["local_steps"] * numbers["step_size"])
-            moved = moved + (y - x[-1]) / len(present)
-        x.append(x[-1] + numbers["multiplier"] * moved)
-    return np.stack(x)
-
-
-def test_the_invariants_hold_of_the_algorithm_and_catch_a_correction_without_the_mean():
-    assert not check_scaffold(ours, examples=25).broken
-    broken = [verdict.name for verdict in check_scaffold(forgets_the_mean, examples=25).broken]
-    assert broken == ["one step of all clients", "equal clients"]
+def test_its_invariant_holds_of_the_algorithm_and_catches_another_step():
+    assert not check_prescribed(prescribed, examples=25).broken
+    broken = check_prescribed(partial(prescribed, root=lambda S: S), examples=25).broken
+    assert [verdict.name for verdict in broken] == ["prescribed step"]
 
 
 # --- installed -----------------------------------------------------------------------------------------------------
@@ -181,23 +128,23 @@ kind = "without-replacement"
 clients = 6
 participants = 2
 [algorithms.scaffold]
-kind = "scaffold"
+kind = "scaffold-theorem-3"
 local_step_size = 0.1
 local_steps = 4
 """
 SAME = """
-import numpy as np
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.reference_algorithms import run_reference
-algorithm = algorithm_from_spec({"kind": "scaffold", "local_step_size": 0.1, "local_steps": 4})
+algorithm = algorithm_from_spec({"kind": "scaffold-theorem-3", "local_step_size": 0.1, "local_steps": 4})
 problem = random_quadratic(6, 3, shared=False, noise=0.1)
-q = WithoutReplacement(6, 2).matrix(9, np.random.default_rng(0))
-run = simulate(algorithm, problem, q, 9, record_models=True)
-print(abs(run.arrays["model"][0] - run_reference(algorithm, problem, q, Streams(0)).numpy()).max() < 1e-13)
+process, streams = WithoutReplacement(6, 2), Streams(0)
+run = simulate(algorithm, problem, process, 9, record_models=True)
+q = process.matrix(9, streams.generator("participation"))
+print(abs(run.arrays["model"][0] - run_reference(algorithm, problem, q, streams).numpy()).max() < 1e-13)
 """
 
 
@@ -207,8 +154,8 @@ def test_its_algorithm_is_found_by_a_sweep_and_its_twin_by_the_reference(install
     done = installed("run", str(spec))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "scaffold" in installed("results", str(spec)).stdout
-    spec.write_text(SPEC.replace('kind = "scaffold"', 'kind = "scafold"'))
-    assert "did you mean scaffold?" in installed("run", str(spec)).stderr
+    spec.write_text(SPEC.replace("scaffold-theorem-3", "scaffold-theorem-4"))
+    assert "did you mean scaffold-theorem-3" in installed("run", str(spec)).stderr
     same = installed(script=SAME)
     assert same.stdout.strip() == "True", same.stderr
 

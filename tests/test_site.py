@@ -29,7 +29,7 @@ from prebuild.versions import list_versions
 import fedbounds
 from fedbounds.bounds.comparison.comparability import comparability_matrix
 from fedbounds.bounds.theory.problem_class_terms import AXES
-from fedbounds.bounds.theory.registry import load, results
+from fedbounds.bounds.theory.registry import PAPERS, load, papers, results
 from fedbounds.command_line import COMMANDS, cli
 from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants.scope import scope_of
@@ -144,6 +144,15 @@ def test_the_page_on_comparability_lists_every_left_hand_side_of_a_run() -> None
     assert "::: " not in page
     measures = comparability_matrix().run_results().measures
     assert all(f"| {i} | {measure}" in page for i, measure in enumerate(measures, start=1))
+
+
+def test_the_page_on_results_lists_every_reference_theorem() -> None:
+    rows = {line.split("`")[1]: line for line in written_out("::: references\n").splitlines() if line.startswith("| `")}
+    expected = {r.key: r for one in papers(references=True) if one.key not in PAPERS for r in one.results}
+    assert rows.keys() == expected.keys() and "\n::: references" in (DOCS / "results.md").read_text(encoding="utf-8")
+    for key, line in rows.items():
+        assert line.count(" | ") == 4 and f"`{expected[key].default}`, " in line
+        assert ("unread" in line) == expected[key].source.unread == line.endswith("| memory |")
 
 
 def test_the_page_on_settings_lists_every_kind() -> None:

@@ -17,6 +17,7 @@ from fedbounds.bounds.inputs.checks import check_count, check_number, quote
 from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.theory.argument_checks import names_of
 from fedbounds.bounds.theory.problem_class import ProblemClass
+from fedbounds.bounds.theory.registry import paper as load_paper
 from fedbounds.bounds.theory.registry import paper_names, papers
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.round_cost import WIRE
@@ -233,11 +234,11 @@ def _read_given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Ma
                 continue
             if paper not in paper_names():
                 raise unknown_name("paper", str(paper), paper_names())
-            notation = next(one for one in papers() if one.key == paper).results[0].notation
+            notations = [result.notation for result in load_paper(str(paper)).results]
             for name, value in parse_assignments(symbols).items():
-                quantity = notation.resolve(name)
+                quantity = next(filter(None, (notation.resolve(name) for notation in notations)), None)
                 if quantity is None:
-                    raise unknown_name(f"constant of {paper}", name, [*notation])
+                    raise unknown_name(f"constant of {paper}", name, [n for notation in notations for n in notation])
                 by_symbol.setdefault(str(paper), {})[quantity.name] = Constant(value, source)
     if "dimension" in cost and "parameters" not in by_concept:
         by_concept["parameters"] = Constant(cost["dimension"], "given", "the dimension")
@@ -246,16 +247,19 @@ def _read_given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Ma
 
 def concept_of(name: str) -> str:
     """The concept that this name is, or that it is a symbol for."""
-    meant: dict[str, list[str]] = {}
-    concepts = set()
-    for one in papers():
-        for notation in {id(result.notation): result.notation for result in one.results}.values():
-            concepts |= {quantity.concept for quantity in notation.values()}
-            if name in notation:
-                meant.setdefault(notation[name].concept, []).append(one.key)
-    if name in concepts:
-        return name
-    if not meant:
+    concepts: set[str] = set()
+    for references in (False, True):  # the letters of the papers first: reference theorems reuse them
+        meant: dict[str, list[str]] = {}
+        for one in papers(references=references):
+            for notation in {id(result.notation): result.notation for result in one.results}.values():
+                concepts |= {quantity.concept for quantity in notation.values()}
+                if name in notation:
+                    meant.setdefault(notation[name].concept, []).append(one.key)
+        if name in concepts:
+            return name
+        if meant:
+            break
+    else:
         raise unknown_name("constant", name, concepts)
     if len(meant) > 1:
         each = ", ".join(f"{concept} in {' and '.join(where)}" for concept, where in meant.items())

@@ -7,19 +7,25 @@ constant is met by drawing the constant below its cap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.dimension_checker import faults
+from fedbounds.bounds.audit.dimension_checker import Fault, faults, gauge_faults, repair
+from fedbounds.bounds.audit.unit_claims import UnitPart, parts
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
+from fedbounds.bounds.theory.printing import plain
 from fedbounds.bounds.theory.result import Condition, Form, Result
-from fedbounds.bounds.theory.symbols import Quantity
+from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation, Quantity
 
 Level = Literal["ok", "warning", "error"]
 DRAWS = 4096  # settings of constants
@@ -38,6 +44,9 @@ NEVER_FALLS = {  # concepts in which no bound may fall: more of them makes every
     "gradient_bound": "larger gradients",
     "stochastic_gradient_bound": "larger gradients",
 }
+HETEROGENEITY = ("gradient_divergence_sup", "mean_gradient_divergence", "optimum_heterogeneity",
+                 "function_heterogeneity", "heterogeneity_offset")  # fmt: skip
+STEP_CONCEPTS = ("step_size", "server_multiplier")  # how concepts of step sizes end
 QUIET = ("divergence", "heterogeneity", "noise")  # in concepts that are zero without noise and with equal clients
 
 
@@ -79,18 +88,19 @@ def check_result(result: Result) -> tuple[Finding, ...]:
 
 
 def _check_form(result: Result, form: Form) -> Iterator[Finding]:
-    wrong = faults(ResultForm(result, form))
-    yield from (Finding("error", "units", "", str(fault), _place_of(fault.where)) for fault in wrong)
-    if not wrong:
-        yield Finding("ok", "units", "", "every term, condition and step size has its unit")
+    yield from _units(result, form)
     yield from _unused(result, form)
-    draws = draw_constants(result, form)
+    try:
+        draws = draw_constants(result, form)
+    except FedboundsError as error:
+        yield Finding("warning", "feasible", "", f"random constants contradict each other: {error}", ("conditions",))
+        return
     if draws is None:
         yield Finding("error", "feasible", "", "no constants were found that meet all conditions", ("conditions",))
         return
     evaluation, constants = draws
     first = int(np.flatnonzero(evaluation.valid)[0])
-    yield Finding("ok", "feasible", "", "the conditions can hold together", (), _setting(constants, first))
+    yield Finding("ok", "feasible", "", "the conditions can hold together", (), constants_at(constants, first))
     free = _draw_all(result, form, np.random.default_rng(1))
     anywhere = evaluate(result, free, form.name, strict=False)
     yield from _idle_conditions(anywhere)
@@ -99,6 +109,66 @@ def _check_form(result: Result, form: Form) -> Iterator[Finding]:
         yield from _monotone(result, form, evaluation, constants)
     yield from _limits(result, form, evaluation, constants)
     yield from _prescribed(result, form, anywhere, free)
+
+
+def _units(result: Result, form: Form) -> Iterator[Finding]:
+    """Units by exponents and by two scaling gauges; inside an O a monomial in the form's constants may repair one."""
+    subject = ResultForm(result, form)
+    units = {part.where: part for part in parts(subject)}
+    wrong = faults(subject)
+    for fault in wrong:
+        part, place = units.get(fault.where), _place_of(fault.where)
+        if part is None or part.wanted is None:
+            yield Finding("error", "units", "", str(fault), place)
+        elif part.repairable:
+            yield _hidden(part, fault, result, form, place)
+        else:
+            monomial = _repair(part.expression, part.wanted, result, form)
+            hint = f"; a factor {monomial} would repair it" if monomial else ""
+            yield Finding("error", "units", "", f"{fault}{hint}", place)
+    if not wrong:
+        for uneven in gauge_faults(subject):
+            yield Finding("error", "units", "", f"{uneven.where}: {uneven.says}", _place_of(uneven.where))
+            return
+        yield Finding("ok", "units", "", "every term, condition and step size has its unit")
+
+
+def _hidden(part: UnitPart, fault: Fault, result: Result, form: Form, place: tuple[str, ...]) -> Finding:
+    """What an O hides in a term whose unit is wrong: a monomial for each of its summands."""
+    assert part.wanted is not None
+    summands = sp.Add.make_args(sp.expand(part.expression))
+    found = {each: _repair(each, part.wanted, result, form) for each in summands}
+    if not all(found.values()):
+        text = f"{fault}: no monomial in the constants of the form repairs it"
+        return Finding("error", "units", "", text, place)
+    monomials = sorted({monomial for monomial in found.values() if monomial != "1"})
+    named = " and ".join(monomials)
+    said = all(re.search(rf"\b{symbol}\b", form.hides) for symbol in re.findall(r"[A-Za-z_]\w*", named))
+    constants = "constants with units" if len(monomials) > 1 else "a constant with a unit"
+    end = f" ({form.hides})" if said else f'; name what is hidden, e.g. hides = "{named}"'
+    text = f"{part.where}: the O hides {constants}, such as {named}{end}"
+    return Finding("ok" if said else "warning", "units", "", text, place)
+
+
+def _repair(expression: sp.Expr, wanted: Dimension, result: Result, form: Form) -> str:
+    """The shortest monomial in the constants of the form that gives an expression its unit; "" if there is none."""
+    notation = result.notation
+    try:
+        unit = dimension_of(expression, notation)
+    except DimensionMismatch:
+        return ""
+    if unit is None or unit == wanted:
+        return "1"
+    own = [q.symbol for q in notation.values() if q.name in form.needs and q.dimension != NONE and not q.shape]
+    own = [symbol for symbol in own if not notation[symbol.name].concept.endswith("step_size")]
+    found = []
+    for few in (1, 2):
+        for some in combinations(own, few):
+            powers = repair(unit, wanted, some, notation)
+            if powers and all(powers.values()):
+                size = sum(abs(p.numerator) + p.denominator - 1 for p in powers.values())
+                found.append((size, plain(sp.Mul(*(s ** sp.Rational(p) for s, p in powers.items())))))
+    return min(found)[1] if found else ""
 
 
 def _place_of(where: str) -> tuple[str, ...]:
@@ -116,32 +186,48 @@ def _unused(result: Result, form: Form) -> Iterator[Finding]:
 
 
 def draw_constants(result: Result, form: Form, seed: int = 0) -> tuple[Evaluation, dict[str, np.ndarray]] | None:
-    """Random constants of which some meet all conditions, and the form there; None if none were found."""
+    """Random constants of which some meet all conditions, and the form there; None if none were found.
+
+    Raises:
+        FedboundsError: random constants contradict each other, as a mean and the values it is of.
+    """
     rng = np.random.default_rng(seed)
     constants = _draw_all(result, form, rng)
-    whole, part = result.notation.resolve("clients"), result.notation.resolve("participating_clients")
-    if whole and part and whole.name in constants and part.name in constants:
-        constants[part.name] = np.minimum(constants[part.name], constants[whole.name])
-    strong, smooth = result.notation.resolve("strong_convexity"), result.notation.resolve("smoothness")
-    if strong and smooth and strong.name in constants and smooth.name in constants:
-        constants[strong.name] = np.minimum(constants[strong.name], constants[smooth.name])
-    for _ in range(3):  # caps may depend on constants that other caps change
-        for condition in form.conditions:
-            _meet(result, condition, constants, rng)
-    try:
+    for smaller, larger in natural_order(result.notation, constants):
+        constants[smaller] = np.minimum(constants[smaller], constants[larger])
+    steps = [name for name in constants if result.notation[name].concept.endswith(STEP_CONCEPTS)]
+    for smaller in range(2):  # a condition that is not solved for a step size is met by a small one
+        for _ in range(3):  # caps may depend on constants that other caps change
+            for condition in form.conditions:
+                meet(result, condition, constants, rng)
         evaluation = evaluate(result, constants, form.name, strict=False)
-    except FedboundsError:
-        return None
+        if np.any(evaluation.valid) or smaller:
+            break
+        constants |= {name: constants[name] * 10 ** rng.uniform(-8, 0, DRAWS) for name in steps}
     return (evaluation, constants) if np.any(evaluation.valid) else None
+
+
+def natural_order(notation: Notation, names: Collection[str]) -> list[tuple[str, str]]:
+    """Pairs of these constants of which the first is at most the second, whatever the problem."""
+    found = []
+    for smaller, larger in (("participating_clients", "clients"), ("strong_convexity", "smoothness")):
+        low, high = notation.resolve(smaller), notation.resolve(larger)
+        if low and high and low.name in names and high.name in names:
+            found.append((low.name, high.name))
+    return found
 
 
 def _draw_all(result: Result, form: Form, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Random legal values of the constants that a form needs, by name."""
     names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
-    return {name: _draw(result.notation[name], rng) for name in names}
+    drawn = {name: draw_quantity(result.notation[name], rng) for name in names}
+    clients = result.notation.resolve("clients")
+    if clients and clients.name in drawn and any(result.notation[name].shape for name in names):
+        drawn[clients.name] = np.full(DRAWS, float(VECTOR))  # as many as the vectors have
+    return drawn
 
 
-def _draw(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
+def draw_quantity(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
     """Random legal values, log-uniform where the domain is unbounded, (DRAWS,) or (DRAWS, VECTOR)."""
     shape = (DRAWS, VECTOR) if quantity.shape else (DRAWS,)
     low, high = quantity.domain.low, quantity.domain.high
@@ -152,10 +238,10 @@ def _draw(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
         return np.clip(np.round(10 ** rng.uniform(0, np.log10(max(top, 2)), shape)), max(low, 1), top)
     if np.isfinite(high):
         return low + (high - low) * rng.uniform(0.01, 0.99, shape)
-    return max(low, 0.0) + 10 ** rng.uniform(-3, 3, shape)
+    return max(low, 0.0) + 10 ** rng.uniform(-4, 4, shape)
 
 
-def _meet(result: Result, condition: Condition, constants: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+def meet(result: Result, condition: Condition, constants: dict[str, np.ndarray], rng: np.random.Generator) -> None:
     """Draw the constant that a condition limits again, where it fails, inside its limit."""
     if condition.limits is None or condition.extreme is None:
         return
@@ -186,7 +272,8 @@ def _value(expression: Any, constants: Mapping[str, np.ndarray]) -> np.ndarray |
     return np.broadcast_to(np.asarray(value, dtype=float), (DRAWS,))
 
 
-def _setting(constants: Mapping[str, np.ndarray], index: int) -> dict[str, float]:
+def constants_at(constants: Mapping[str, np.ndarray], index: int) -> dict[str, float]:
+    """The constants of one setting; of a vector its mean."""
     return {name: float(value[index].mean() if value.ndim > 1 else value[index]) for name, value in constants.items()}
 
 
@@ -204,13 +291,13 @@ def _signs(evaluation: Evaluation, constants: Mapping[str, np.ndarray]) -> Itera
         return
     bad = np.flatnonzero(evaluation.valid & ~(np.asarray(evaluation.value) >= 0))
     if bad.size:
-        text, at = "the bound is negative where all conditions hold", _setting(constants, int(bad[0]))
+        text, at = "the bound is negative where all conditions hold", constants_at(constants, int(bad[0]))
         yield Finding("error", "sign", "", text, ("terms",), at)
         return
     for name, term in evaluation.terms.items():
         negative = np.flatnonzero(evaluation.valid & (np.broadcast_to(term, (DRAWS,)) < 0))
         if negative.size:
-            text, at = f"the term {name!r} is negative", _setting(constants, int(negative[0]))
+            text, at = f"the term {name!r} is negative", constants_at(constants, int(negative[0]))
             yield Finding("warning", "sign", "", text, ("terms", name), at)
 
 
@@ -242,7 +329,8 @@ def _monotone(
             term = min(change, key=lambda n: change[n])
             text = f"{words} makes the bound smaller: {name} times 1.1 lowers the term {term!r}"
             level: Level = "warning" if form.prescribes else "error"
-            yield Finding(level, "monotone", "", text, ("terms", term), _setting(constants, index))
+            yield Finding(level, "monotone", "", text, ("terms", term), constants_at(constants, index))
+    yield from _more_clients(result, form, evaluation, constants)
     rounds = next((n for n in constants if result.notation[n].concept in ("rounds", "iterations")), None)
     if rounds and not form.prescribes:
         more = _changed(result, form, constants, rounds, lambda values: 2 * values)
@@ -251,7 +339,28 @@ def _monotone(
         )
         if rises.size and evaluation.view.measure.aggregate == "minimum":
             text = f"twice as many rounds raise the bound of a minimum over rounds ({rounds})"
-            yield Finding("warning", "monotone", "", text, ("terms",), _setting(constants, int(rises[0])))
+            yield Finding("warning", "monotone", "", text, ("terms",), constants_at(constants, int(rises[0])))
+
+
+def _more_clients(
+    result: Result, form: Form, evaluation: Evaluation, constants: Mapping[str, np.ndarray]
+) -> Iterator[Finding]:
+    """The bound with one participant more, of as many clients; or with one client more, if all participate."""
+    by_concept = {result.notation[name].concept: name for name in constants}
+    whole, part = by_concept.get("clients"), by_concept.get("participating_clients")
+    name = part or whole
+    if name is None or form.prescribes or any(result.notation[n].shape for n in constants):
+        return
+    most = constants[whole] if part and whole else np.full(DRAWS, np.inf)
+    more = _changed(result, form, constants, name, lambda values: np.minimum(values + 1, most))
+    both = evaluation.valid & more.valid
+    rises = np.flatnonzero(both & (np.asarray(more.value) > np.asarray(evaluation.value) * (1 + ROUNDING)))
+    if rises.size:
+        index = int(rises[0])
+        change = {n: np.broadcast_to(more.terms[n] - t, (DRAWS,))[index] for n, t in evaluation.terms.items()}
+        term = max(change, key=lambda n: change[n])
+        text = f"more participants make the bound larger: {name} + 1 raises the term {term!r}"
+        yield Finding("warning", "monotone", "", text, ("terms", term), constants_at(constants, index))
 
 
 def _limits(
@@ -270,16 +379,66 @@ def _limits(
             stays = np.flatnonzero(end.valid & evaluation.valid & (value > 1e-3 * start) & (start > 0))
             if stays.size:
                 text = f"without noise and divergence the term {name!r} stays after 1e12 rounds"
-                yield Finding("warning", "limits", "", text, ("terms", name), _setting(late, int(stays[0])))
+                yield Finding("warning", "limits", "", text, ("terms", name), constants_at(late, int(stays[0])))
+    yield from _growing(result, form, evaluation, constants, rounds)
     whole, part = by_concept.get("clients"), by_concept.get("participating_clients")
+    everyone = {**constants, part: constants[whole]} if whole and part else constants
     if whole and part:
-        everyone = {**constants, part: constants[whole]}
-        full = evaluate(result, everyone, form.name, strict=False)
-        for name, value in full.terms.items():
-            stays = np.flatnonzero(full.valid & (np.broadcast_to(value, (DRAWS,)) > 0))
-            if "particip" in name and stays.size:
-                text = f"the term {name!r} is not 0 if all clients participate ({part} = {whole})"
-                yield Finding("warning", "limits", "", text, ("terms", name), _setting(everyone, int(stays[0])))
+        text = f"is not 0 if all clients participate ({part} = {whole})"
+        yield from _staying(result, form, everyone, lambda name: "particip" in name, text)
+    silent = {n: np.zeros(DRAWS) for c, n in by_concept.items() if any(word in c for word in QUIET)}
+    if any("noise" in concept for concept in by_concept):
+        text = "is not 0 without noise and divergence"
+        yield from _staying(result, form, {**constants, **silent}, lambda name: "noise" in name, text)
+    local = by_concept.get("local_steps")
+    different = {n for c, n in by_concept.items() if c in HETEROGENEITY}
+    if local and different and _all_participate(form, part):
+        once = {**everyone, local: np.ones(DRAWS)}
+        alike = evaluate(result, {**once, **{n: np.zeros(DRAWS) for n in different}}, form.name, strict=False)
+        names = " and ".join(sorted(different))
+        text = f"depends on {names} at {local} = 1 with all clients, where all steps are along grad f"
+        yield from _staying(result, form, once, lambda name: "particip" not in name, text, alike)
+
+
+def _all_participate(form: Form, part: str | None) -> bool:
+    """Whether the form can be evaluated at full participation."""
+    said = [a.statement for a in form.assumptions if a.participation]
+    return part is not None or not said or any("full participation" in text for text in said)
+
+
+def _staying(
+    result: Result,
+    form: Form,
+    constants: Mapping[str, np.ndarray],
+    chosen: Callable[[str], bool],
+    text: str,
+    least: Evaluation | None = None,
+) -> Iterator[Finding]:
+    """Terms that are larger than elsewhere, or than zero, where they must not be."""
+    found = evaluate(result, constants, form.name, strict=False)
+    for name, value in found.terms.items():
+        floor = 0.0 if least is None else np.abs(least.terms[name]) * (1 + ROUNDING)
+        stays = np.flatnonzero(found.valid & np.broadcast_to(value > floor, (DRAWS,)))
+        if chosen(name) and stays.size:
+            at = constants_at(constants, int(stays[0]))
+            yield Finding("warning", "limits", "", f"the term {name!r} {text}", ("terms", name), at)
+
+
+def _growing(
+    result: Result, form: Form, evaluation: Evaluation, constants: Mapping[str, np.ndarray], rounds: str | None
+) -> Iterator[Finding]:
+    """Terms that grow without bound with the number of rounds, where the bound should fall to a floor."""
+    measure = evaluation.view.measure
+    if rounds is None or measure.aggregate == "supremum":
+        return
+    early, late = ({**constants, rounds: np.full(DRAWS, many)} for many in (1e8, 1e12))
+    before, after = (evaluate(result, at, form.name, strict=False) for at in (early, late))
+    for name in before.terms:
+        first, last = (np.broadcast_to(each.terms[name], (DRAWS,)) for each in (before, after))
+        grows = np.flatnonzero(before.valid & after.valid & (last > 2 * first) & (first > 0))
+        if grows.size:
+            text = f"the term {name!r} grows with {rounds}: it more than doubles from 1e8 to 1e12"
+            yield Finding("warning", "limits", "", text, ("terms", name), constants_at(early, int(grows[0])))
 
 
 def _prescribed(result: Result, form: Form, anywhere: Evaluation, free: Mapping[str, np.ndarray]) -> Iterator[Finding]:
@@ -292,7 +451,7 @@ def _prescribed(result: Result, form: Form, anywhere: Evaluation, free: Mapping[
         if fails.size and (about is None or about.endswith(("step_size", "multiplier"))):
             steps = ", ".join(form.prescribes)
             text = f"at the prescribed {steps} the condition {check.text} restricts the other constants"
-            yield Finding("warning", "step sizes", "", text, ("step_sizes",), _setting(free, int(fails[0])))
+            yield Finding("warning", "step sizes", "", text, ("step_sizes",), constants_at(free, int(fails[0])))
 
 
 def worst(findings: Sequence[Finding]) -> Level:

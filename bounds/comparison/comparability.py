@@ -15,6 +15,8 @@ from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.compiled_form import CompiledForm
 from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.problem_class import Cover
+from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.registry import results as all_results
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 Named = Union["Result", str, tuple[Union["Result", str], str | None]]
 Relation = Literal["=", "<=", ">=", ""]
+_Covering = tuple[str, Cover | None]  # an assumption's name, and where it holds
 CODES = {"aggregate": "a", "index set": "i", "quantity": "q", "expectation": "e", "condition": "c", "side": "s"}
 
 
@@ -40,6 +43,7 @@ class Difference:
     assumptions: tuple[tuple[str, ...], tuple[str, ...]]
     participation: tuple[tuple[str, ...], tuple[str, ...]]  # the same for assumptions on participation
     kind: str  # what differs in kind: an O(.) against numbers, a limit, a refuted form ("" if nothing)
+    never_together: str  # two assumptions that no setting meets together, in words ("" if there are none)
 
 
 def comparability(results: Sequence[Named]) -> tuple[Difference, ...]:
@@ -76,6 +80,7 @@ def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
         only(False),
         only(True),
         f"{kinds[0]} against {kinds[1]}" if kinds[0] != kinds[1] else "",
+        _contradiction(*([(x.name, x.cover) for x in form.assumptions] for _, form in (a, b))),
     )
 
 
@@ -88,13 +93,29 @@ def contradictory_assumptions(first: CompiledForm, second: CompiledForm) -> str:
         >>> contradictory_assumptions(theorem.form("sharp"), theorem.form("sharp:masks"))
         'relative-error against signed-masks'
     """
-    for a, here in zip(first.assumptions, first.covers(), strict=True):
-        for b, there in zip(second.assumptions, second.covers(), strict=True):
+    return _contradiction(*(list(zip(form.assumptions, form.covers(), strict=True)) for form in (first, second)))
+
+
+def _contradiction(first: Sequence[_Covering], second: Sequence[_Covering]) -> str:
+    for a, here in first:
+        for b, there in second:
             if here is None or there is None:
                 continue
             mine, yours = here.levels(), there.levels()
             if mine.any() and yours.any() and not np.minimum(mine, yours).any():
-                return f"{a} against {b}"
+                said = _differing_axis(mine, yours) if "setting" in (a, b) else ""
+                return said or f"{a} against {b}"
+    return ""
+
+
+def _differing_axis(mine: np.ndarray, yours: np.ndarray) -> str:
+    """The property of which two settings have no kind in common, in words; "" if there is none."""
+    for place, axis in enumerate(AXES.values()):
+        others = tuple(other for other in range(len(AXES)) if other != place)
+        kept = [table.max(axis=others) > 0 for table in (mine, yours)]
+        if not np.logical_and(*kept).any():
+            kinds = (" or ".join(np.array([*axis.kinds])[one]) for one in kept)
+            return f"{axis.name} {' against '.join(kinds)}"
     return ""
 
 

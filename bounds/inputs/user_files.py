@@ -127,8 +127,12 @@ def read_text(path: str | os.PathLike[str], what: str, largest: int, *, noted: b
         raise FedboundsError(f"cannot read {what}: not a text file in UTF-8") from None
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
+def read_toml(path: str | Path, *, names_files: bool = True) -> dict[str, Any]:
     """A TOML file as a dictionary; relative paths in it are relative to its folder, or else to the working directory.
+
+    Args:
+        path: the file.
+        names_files: whether its texts can name files; if not, "@misc{...}" is a text like any other.
 
     Raises:
         FedboundsError: it cannot be read, is too large, nests too deeply, or is not TOML (with the line).
@@ -144,6 +148,8 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise FedboundsError(f"{path}: not TOML: {' '.join(str(error).split())}") from None
     if deep or nests_deeper(document, DEEPEST):
         raise FedboundsError(f"{path}: {TOO_DEEP}")
+    if not names_files:
+        return document
     if _INPUTS.get() is not None:
         _note_named(document, Path(path).parent)
     return _with_places(document, Path(path).parent)

@@ -60,5 +60,27 @@ class RoundCost:
 
 def workload_of(result: Result, form: Form) -> RoundCost | None:
     """What the paper of a result says about a round; None if it says nothing."""
+    if result.file:
+        return _workload_of_file(result, form)
     said = paper_submodule(result.paper, "bounds", "workload")
     return None if said is None else said.workload(result, form)
+
+
+def _workload_of_file(result: Result, form: Form) -> RoundCost | None:
+    """Of a theorem file, by its concepts: local steps at the participants, the model down and an update up."""
+    if (form.measure or result.measure).lower:
+        return None
+
+    def symbol(*concepts: str) -> str:
+        return next((q.name for q in map(result.notation.resolve, concepts) if q is not None), "")
+
+    local, participants = symbol("local_steps"), symbol("participating_clients", "clients")
+    multiplier = symbol("server_multiplier")
+    return RoundCost(
+        local,
+        tuple(filter(None, (symbol("local_step_size"), multiplier))),
+        participants=lambda c: c[participants],
+        gradients=lambda c: c[local] if local else 1,
+        in_a_row=lambda c: c[local] if local else 1,
+        usual={multiplier: lambda c: (1.0, 100.0)} if multiplier else {},
+    )

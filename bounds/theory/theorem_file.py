@@ -37,7 +37,7 @@ from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import Aggregate, IndexSet, Measure
 from fedbounds.bounds.theory.parsing import FUNCTIONS, read_text_expression
-from fedbounds.bounds.theory.problem_class import Cover, ProblemClass
+from fedbounds.bounds.theory.problem_class import Cover, ProblemClass, axis
 from fedbounds.bounds.theory.result import OPERATORS, Condition, Form, Operator, Result, ResultKind, Source, Term
 from fedbounds.bounds.theory.standard_symbols import STANDARD
 from fedbounds.bounds.theory.symbols import (
@@ -71,17 +71,8 @@ OF_FILE = (
     "given", "setting", "algorithm", "uses", "default", "symbols", "where", "assumptions", "forms",
 )  # fmt: skip
 OF_FORM = (
-    "terms",
-    "conditions",
-    "assumptions",
-    "step_sizes",
-    "order_only",
-    "hides",
-    "hidden",
-    "asymptotic",
-    "note",
-    "where",
-)
+    "terms", "conditions", "assumptions", "step_sizes", "order_only", "hides", "hidden", "asymptotic", "note", "where",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +144,7 @@ def read_theorem_files(path: str) -> list[TheoremFile]:
 @lru_cache(maxsize=256)
 def _read(path: str, _absolute: str, _modified: int) -> TheoremFile:
     text = read_text(path, path, LARGEST_TOML)
-    return build_theorem(read_toml(path), path, text)
+    return build_theorem(read_toml(path, names_files=False), path, text)
 
 
 def read_theorem_file(path: str | Path) -> TheoremFile:
@@ -206,14 +197,14 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     notation, names = _notation(at, document.get("symbols", {}))
     names = names | _definitions(at, ["where"], document.get("where", {}), names)
     measure = _measure(at, document)
-    setting, settings = _setting(at, document.get("setting"))
+    setting, settings = _setting(at, document.get("setting"), lower=measure.lower)
     own = _own_assumptions(at, document.get("assumptions", []))
     forms = tuple(
         _form(at, place, name, table, names, notation, (*settings, *own))
         for name, (place, table) in _form_tables(at, document).items()
     )
     used = {str(s) for form in forms for e in form.expressions for s in e.free_symbols}
-    used |= {name for form in forms for name in form.prescribes}
+    used |= {name for form in forms for name in form.prescribes} | {str(s) for form in forms for s in form.hidden}
     notation = Notation([q for q in notation.values() if q.name in used])
     kind = _choice(at, ["kind"], document.get("kind", _kind_of(key)), KINDS)
     strongest = next((f.name for f in reversed(forms) if not f.order_only), forms[-1].name)
@@ -470,7 +461,7 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     )
 
 
-def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
+def _setting(at: _Document, text: Any, *, lower: bool) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
     """The setting in the words of `covers`, and the assumption that a problem lies in it."""
     if text is None:
         return None, ()
@@ -478,8 +469,17 @@ def _setting(at: _Document, text: Any) -> tuple[ProblemClass | None, tuple[Assum
         found = ProblemClass.of(_text(at, ["setting"], text))
     except FedboundsError as error:
         raise at.fault(["setting"], str(error)) from None
-    inside = tuple((name, frozenset(found.kinds(name))) for name in sorted({*found.said, *found.supposed}))
-    return found, (Assumption("setting", text, "its setting", "participation" in found.said, Cover((inside,))),)
+    usual = Cover((tuple((name, frozenset({kind})) for name, kind in sorted(found.supposed.items())),))
+    words = ", ".join(f"{name} {kind}" for name, kind in found.supposed.items())
+    own = [
+        Assumption(
+            f"setting-{name}", f"{axis(name).question}: {' or '.join(kinds)}", "its setting",
+            name == "participation", Cover((((name, frozenset(kinds)),),)),
+        )
+        for name, said in found.said.items()
+        for kinds in [said if lower else axis(name).with_special_cases(said)]
+    ]  # fmt: skip
+    return found, (Assumption("setting", f"what is usual: {words}", "its setting", cover=usual), *own)
 
 
 def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> tuple[Assumption, ...]:

@@ -134,6 +134,7 @@ LINES = {
     "kinds": listings.kinds,
     "mutants": listings.mutants,
     "public": public_tables,
+    "references": listings.references,
     "results": statements,
     "symbols": listings.symbols,
     "verdicts": counted,

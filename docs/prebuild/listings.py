@@ -12,15 +12,18 @@ from typing import Any
 
 import click
 
-from fedbounds.bounds.theory.registry import PAPERS, paper
+from fedbounds.bounds.audit.ledger import mark
+from fedbounds.bounds.theory.registry import PAPERS, paper, papers
+from fedbounds.bounds.theory.result import Result
 from fedbounds.bounds.theory.symbols import Quantity
+from fedbounds.bounds.theory.theorem_file import read_theorem_file
 from fedbounds.command_line import COMMANDS, cli
 from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants.averaging import AVERAGING_INVARIANTS
 from fedbounds.empirical.invariants.compressor import PROPERTIES
 from fedbounds.empirical.invariants.scope import scope_of
 from fedbounds.empirical.monitoring.request_schema import question_schema
-from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
+from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS, SPECIAL_CASES
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS
 from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS
 from fedbounds.empirical.papers.fedmrn.invariants import MASK_INVARIANTS
@@ -31,7 +34,7 @@ from prebuild.statements import plain
 
 CAUGHT = Path(__file__).resolve().parents[2] / "tests" / "zoo" / "caught.json"
 INVARIANT_TABLES: Mapping[str, Mapping[str, Any]] = {
-    "check_invariants": INVARIANTS,
+    "check_invariants": {**INVARIANTS, **SPECIAL_CASES},
     "check_averaging": AVERAGING_INVARIANTS,
     "check_weights": WEIGHT_INVARIANTS,
     "check_minimax": MINIMAX_INVARIANTS,
@@ -157,6 +160,13 @@ def symbols() -> str:
         own = [by_paper[name] for concept, by_paper in found.items() if concept not in shared and name in by_paper]
         rows = ([symbol(q), f"`{q.concept}`", plain(q.meaning), plain(str(q.dimension))] for q in own)
         parts += [f"## Only in {name}", table("symbol | concept | meaning | dimension", rows)]
+    cited = {q.concept: q for result in reference_theorems() for q in result.notation.values()}
+    rows = (
+        [symbol(q), f"`{concept}`", plain(q.meaning), plain(str(q.dimension))]
+        for concept, q in cited.items()
+        if concept not in found
+    )
+    parts += ["## Only in reference theorems", table("symbol | concept | meaning | dimension", rows)]
     return "\n\n".join(parts)
 
 
@@ -180,6 +190,26 @@ def symbol(quantity: Quantity) -> str:
         return f"`{quantity.name}`"
     typed = "" if quantity.latex == quantity.name else f" `{quantity.name}`"
     return f"${quantity.latex}${typed}"
+
+
+def reference_theorems() -> Iterator[Result]:
+    """The theorems of other papers, in the order of their keys."""
+    return (result for one in papers(references=True) if one.key not in PAPERS for result in one.results)
+
+
+def references() -> str:
+    """Every reference theorem: key, title, default form, its status, the source, and how it was last read."""
+    rows = (
+        [
+            f"`{result.key}`",
+            plain(result.title),
+            f"`{result.default}`, {mark(result, result.form())}",
+            plain(str(result.source)),
+            read_theorem_file(result.file).history[-1]["read"],
+        ]
+        for result in reference_theorems()
+    )
+    return table("key | title | default form | source | read", rows)
 
 
 def algorithm_table() -> str:

@@ -95,3 +95,13 @@ class LocalSGD:
         for _ in range(self.steps):
             y = torch.addcmul(y, gradient(x if self.frozen else y), step_sizes, value=-1)
         return y - x
+
+
+@dataclass(frozen=True)
+class LocalGradient(LocalSGD):
+    """Minus one gradient at the received model; the algorithm chooses the step size."""
+
+    plain: ClassVar[bool] = False
+
+    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
+        return -gradient(x)

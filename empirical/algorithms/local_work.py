@@ -25,12 +25,13 @@ from fedbounds.empirical.runtime.streams import Streams
 class LocalWork:
     r"""Local steps whose number and step size are those of each pair in the cohort.
 
-    $$d_{k+1}=\rho d_k+g_n(y_k),\quad y_{k+1}=y_k-\gamma_td_{k+1},\quad d_0=0,\ y_0=x,\qquad
+    $$d_{k+1}=\rho d_k+g_n(y_k)+\mu(y_k-x),\quad y_{k+1}=y_k-\gamma_td_{k+1},\quad d_0=0,\ y_0=x,\qquad
       \Delta_n=y_{\tau_n}-x$$
     """
 
     step_size: float  # $\gamma$, of the first round
     optimizer: LocalOptimizer  # $\rho$ is its momentum; it has nothing else
+    proximal_mu: float = 0.0  # $\mu$
     plain: ClassVar[bool] = False
     worded: ClassVar[bool] = False
     oracle: ClassVar[str] = "stochastic"

@@ -140,6 +140,3 @@ class FedAdam(ServerOptimizer):
         model = state.model + self.server_step_size * first / (second.sqrt() + self.tau)
         made = AdamState(model, first, second)
         return AdamState(*(_where_present(report, new, old) for new, old in zip(made, state, strict=True)))
-
-
-ALGORITHMS = (FedAvgM, FedAdam)

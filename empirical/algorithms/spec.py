@@ -7,16 +7,22 @@ from functools import cache
 from typing import Any
 
 from fedbounds.bounds.theory.registry import merge_tables
-from fedbounds.empirical.algorithms import server_optimizers
 from fedbounds.empirical.algorithms.algorithm import Algorithm
+from fedbounds.empirical.algorithms.ef21 import EF21
+from fedbounds.empirical.algorithms.fednova import FedNova
+from fedbounds.empirical.algorithms.fedprox import FedProx
+from fedbounds.empirical.algorithms.scaffold import Scaffold
+from fedbounds.empirical.algorithms.server_optimizers import FedAdam, FedAvgM
 from fedbounds.empirical.runtime.kinds import Registry
+
+_OF_NO_PAPER = (FedAvgM, FedAdam, FedProx, FedNova, Scaffold, EF21)
 
 
 @cache
 def algorithms() -> Mapping[str, type[Algorithm]]:
     """Every algorithm by its kind: those of the papers (`<paper>.algorithms:ALGORITHMS`), then those of none."""
     of_papers = merge_tables("empirical", "algorithms", lambda module: {each.kind: each for each in module.ALGORITHMS})
-    return {each.kind: each for each in server_optimizers.ALGORITHMS} | of_papers
+    return {each.kind: each for each in _OF_NO_PAPER} | of_papers
 
 
 ALGORITHMS: Registry[Algorithm] = Registry("algorithm", lambda: dict(sorted(algorithms().items())))

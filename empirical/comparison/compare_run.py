@@ -122,9 +122,9 @@ def _compare(
     """The comparison before its crossings are judged."""
     known = (problem, participation)
     parts = setting_of_trace(run, *known) if isinstance(run, Trace) else setting_of_moments(run, *known)
-    setting, statement = _statement_about(parts, ExpectedStatement(result, result.form(form), result.key))
+    setting, statement = statement_about(parts, ExpectedStatement(result, result.form(form), result.key))
     paper = paper_of(result)
-    uncovered = _coverage_doubts(statement.form, result, paper, setting)
+    uncovered = coverage_doubts(statement.form, result, paper, setting)
     result, chosen, paper = statement.result, statement.form, paper or UnknownPaper()
     steps = paper.steps(setting, interval)
     measure = measure_of_run(chosen.measure or result.measure, setting, paper)
@@ -144,15 +144,15 @@ def _compare(
     try:
         if replaced:  # what was measured must not contradict what is given either
             resolve(compiled_form(result, chosen), constants)
-        evaluations = _evaluate_horizons(
+        evaluations = evaluate_horizons(
             result, chosen, {name: value for name, value in constants.items() if name not in replaced},
             len(curve.rounds), assume=statement.assumed(assume), trust=statement.trusted(trust), checked=facts.found,
         )  # fmt: skip
     except FedboundsError:
-        _check_cut_off(result, chosen, constants, steps)  # a better reason, where that is why they contradict
+        check_cut_off(result, chosen, constants, steps)  # a better reason, where that is why they contradict
         raise
     last = evaluations[-1].revoke(*checked.doubts)
-    _check_steps(last, steps)
+    check_steps(last, steps)
 
     def at_horizons(values: list[np.ndarray]) -> np.ndarray:
         before = len(curve.rounds) - 1
@@ -179,7 +179,7 @@ def _compare(
     )
 
 
-def _statement_about(setting: RunSetting, statement: ExpectedStatement) -> tuple[RunSetting, ExpectedStatement]:
+def statement_about(setting: RunSetting, statement: ExpectedStatement) -> tuple[RunSetting, ExpectedStatement]:
     """A result given the participation, for a process: of its certain record, or in expectation over its records."""
     if setting.q is not None or not statement.given_participation:
         return setting, statement
@@ -188,7 +188,7 @@ def _statement_about(setting: RunSetting, statement: ExpectedStatement) -> tuple
     return setting, expected_statement(statement)
 
 
-def _coverage_doubts(form: Form, result: Result, paper: PaperRuns | None, setting: RunSetting) -> tuple[str, ...]:
+def coverage_doubts(form: Form, result: Result, paper: PaperRuns | None, setting: RunSetting) -> tuple[str, ...]:
     """Why a form is not known to be about this run at all."""
     reasons = setting.doubts
     if paper is None:
@@ -230,7 +230,7 @@ def _check_finite(result: Result, facts: RunFacts) -> None:
             raise FedboundsError(f"the run diverges: {name} ({meaning}) has no finite value along it")
 
 
-def _evaluate_horizons(
+def evaluate_horizons(
     result: Result, form: Form, constants: Mapping[str, Value], horizons: int, **claims: Any
 ) -> list[Evaluation]:
     """The form at all horizons but the last, if there are any, and at the last one."""
@@ -328,18 +328,18 @@ def constants_by_symbol(result: Result, given: Mapping[str, Value] | None) -> di
     return {quantity.name if (quantity := resolved[n]) else n: value for n, value in (given or {}).items()}
 
 
-def _check_cut_off(result: Result, form: Form, constants: Mapping[str, Value], steps: PrescribedSteps) -> None:
-    """As `_check_steps`, for the steps that other constants follow from, as the weight error from the cut-off."""
+def check_cut_off(result: Result, form: Form, constants: Mapping[str, Value], steps: PrescribedSteps) -> None:
+    """As `check_steps`, for the steps that other constants follow from, as the weight error from the cut-off."""
     first = {i for rule in form.derived for i in rule.inputs} & form.prescribes.keys()
     if not first:
         return
     alone = replace(form, terms=(), conditions=(), prescribes={name: form.prescribes[name] for name in first})
     needed = reachable(alone, prescribed=True)
     alone = replace(alone, derived=tuple(rule for rule in form.derived if rule.name in needed))
-    _check_steps(evaluate(replace(result, forms=(alone,)), constants, form=alone.name), steps)
+    check_steps(evaluate(replace(result, forms=(alone,)), constants, form=alone.name), steps)
 
 
-def _check_steps(evaluation: Evaluation, steps: PrescribedSteps) -> None:
+def check_steps(evaluation: Evaluation, steps: PrescribedSteps) -> None:
     """Refuse a run with other step sizes than those that the result sets."""
     prescribed = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
     key = evaluation.result.key

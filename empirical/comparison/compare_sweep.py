@@ -216,12 +216,12 @@ def confront_results(
     """
     requested = named_forms(keys) if keys else tuple(forms_of_runs())
     given, assume = dict(given or {}), tuple(assume)
-    _check_forms(requested, given, assume)
+    check_forms(requested, given, assume)
     settings, store = settings_of(sweep, device), Store(Path(results) / sweep.name)
     refused = {setting: _refusals(setting, requested, given) for setting in settings}
     # by default, papers about other algorithms are not mentioned
     reasons = {
-        setting: {p.claim: why for p, why in found.items() if keys or _has_algorithm(p.result.paper, setting)}
+        setting: {p.claim: why for p, why in found.items() if keys or has_algorithm(p.result.paper, setting)}
         for setting, found in refused.items()
     }
     if all(len(found) == len(requested) for found in refused.values()):
@@ -364,7 +364,7 @@ def check_device_memory(setting: SweepSetting) -> Iterator[None]:
         ) from None
 
 
-def _check_forms(requested: Sequence[ComparedForm], given: Mapping[str, Value], assume: Sequence[str]) -> None:
+def check_forms(requested: Sequence[ComparedForm], given: Mapping[str, Value], assume: Sequence[str]) -> None:
     """Refuse names that none of the results knows, before anything is run."""
     for name in given:
         if all(compared_form.result.notation.resolve(name) is None for compared_form in requested):
@@ -384,19 +384,19 @@ def _refusals(
     found = {}
     for compared_form in requested:
         try:
-            own = _constants_of(compared_form.result, given)
+            own = constants_of(compared_form.result, given)
             check_fits(setting, compared_form.result, compared_form.form.name, None, missing=True, given=own)
         except FedboundsError as error:
             found[compared_form] = str(error)
     return found
 
 
-def _constants_of(result: Result, given: Mapping[str, Value]) -> dict[str, Value]:
+def constants_of(result: Result, given: Mapping[str, Value]) -> dict[str, Value]:
     """The given constants that a result has."""
     return {name: value for name, value in given.items() if result.notation.resolve(name) is not None}
 
 
-def _has_algorithm(paper: str, setting: SweepSetting) -> bool:
+def has_algorithm(paper: str, setting: SweepSetting) -> bool:
     """Whether the algorithm of a setting is one of this paper's."""
     module = paper_submodule(paper, "empirical", "algorithms") if paper in paper_names() else None
     kinds = {one.kind for one in module.ALGORITHMS} if module else set()
@@ -427,7 +427,7 @@ def _compare_setting(
             with check_device_memory(setting):
                 c = confront(
                     trace, result, form.name, problem=problem, participation=process,
-                    given=_constants_of(result, given), assume=taken,
+                    given=constants_of(result, given), assume=taken,
                 )  # fmt: skip
         except FedboundsError as error:
             without[compared_form.claim] = str(error)

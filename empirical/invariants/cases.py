@@ -239,11 +239,12 @@ class Case:
         return replace(self, problem=replace(old, **turned))
 
     def scale(self, a: float) -> Case:
-        """The case with gradients a times as large, noise included, and the step size divided by a."""
+        """The case with gradients a times as large, also of noise and proximal terms, and the step size over a."""
         old = self.problem
         noises = None if old.noises is None else a * old.noises
         steeper = {"hessians": a * old.hessians, "slopes": a * old.slopes, "ripple": a * old.ripple}
-        return replace(self, problem=replace(old, noises=noises, **steeper), step_size=self.step_size / a)
+        own = {name: a * value if name == "proximal_mu" else value for name, value in self.own.items()}
+        return replace(self, problem=replace(old, noises=noises, **steeper), step_size=self.step_size / a, own=own)
 
     def __str__(self) -> str:
         own = "".join(f", {name} {digits(value)}" for name, value in self.own.items())

@@ -255,7 +255,9 @@ SERVER_NUMBERS = {
     "beta1": (0.5, 0.0, 0.875),
     "beta2": (0.75, 0.0, 0.96875),
     "tau": (0.125, 1.0),
+    "share": (0.5, 1.0, 0.3),
 }
+_PULLS = (0.5, 0.0, 0.125)  # the proximal weight times the step size
 
 
 @cache
@@ -264,8 +266,8 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
 
     Args:
         cases: a strategy.
-        names: "cutoff", a number of rounds or infinity; "client_weights" and "probability", one for each client;
-            numbers of server optimizers.
+        names: "cutoff", a number of rounds or infinity; "client_weights", "probability" and "client_steps" (at most
+            I), one for each client; "proximal_mu"; "share"; numbers of server optimizers.
     """
 
     def drawn(of: SearchStrategy[Case]) -> SearchStrategy[Case]:
@@ -279,7 +281,12 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
         for name, most in (("client_weights", 16), ("probability", 8)):
             numbers = st.lists(st.integers(1, most), min_size=case.problem.clients, max_size=case.problem.clients)
             each[name] = numbers.map(lambda eighths: np.array(eighths) / 8)
+        steps = st.lists(st.integers(1, case.local_steps), min_size=case.problem.clients, max_size=case.problem.clients)
         each |= {name: st.sampled_from(values) for name, values in SERVER_NUMBERS.items()}
+        each |= {
+            "client_steps": steps.map(np.array),
+            "proximal_mu": st.sampled_from(_PULLS).map(lambda pull: pull / case.step_size),
+        }
         return {name: each[name] for name in names}
 
     def exact(of: SearchStrategy[Case], place: int) -> SearchStrategy[Case]:
@@ -290,6 +297,8 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
                 "cutoff": _CUTOFFS[place % len(_CUTOFFS)],
                 "client_weights": order / 3,
                 "probability": order / (N + 0.7),
+                "client_steps": 1 + 3 * order % case.local_steps,
+                "proximal_mu": _PULLS[place % len(_PULLS)] / case.step_size,
             } | {name: values[place % len(values)] for name, values in SERVER_NUMBERS.items()}
             return replace(case, own={name: own[name] for name in names})
 

@@ -303,6 +303,9 @@ class Exchangeable(Process):
     def variance(self, t: int) -> np.ndarray:
         return np.full(self.clients, self.kernel(t, t) * (1 - 1 / self.clients))
 
+    def certain(self, rounds: int) -> bool:  # without a number for each of perhaps very many clients
+        return self.clients == 1 or not any(self.kernel(t, t) > 0 for t in range(1 if self.stationary else rounds))
+
     def covariance(self, t: int, u: int) -> np.ndarray:
         return self.kernel(t, u) * centering(self.clients)
 

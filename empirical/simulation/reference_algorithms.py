@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -46,9 +47,9 @@ def full_oracle(problem: Problem, n: int) -> Oracle:
     return lambda y: problem.gradient(y[None, None], torch.tensor([[n]]))[0, 0]
 
 
-def momenta(problem: Problem, rho: float) -> Vector:
-    """rho in every coordinate, but zero where running statistics are, (d,)."""
-    found = torch.full((problem.dimension,), rho, dtype=problem.dtype)
+def unless_statistic(problem: Problem, value: float) -> Vector:
+    """The value in every coordinate, but zero where running statistics are, (d,)."""
+    found = torch.full((problem.dimension,), value, dtype=problem.dtype)
     found[problem.dimension - problem.statistics :] = 0.0
     return found
 
@@ -95,18 +96,21 @@ def mean_updates(
     local_epochs: object,
     momentum: float,
     step_size_schedule: StepSizeSchedule | None,
+    proximal_mu: float = 0.0,
 ) -> Callable[[int, Vector], Vector]:
     """The weighted sum of the participants' updates from x in round t, as `found(t, x)`; clients one by one."""
     T, N = q.shape
     tau = local_work(problem, local_steps, local_epochs, T, streams)
-    gamma, rho = local_step_sizes(local_step_size, step_size_schedule, T), momenta(problem, momentum)
+    gamma, rho = local_step_sizes(local_step_size, step_size_schedule, T), unless_statistic(problem, momentum)
+    mu = unless_statistic(problem, proximal_mu)
 
     def found(t: int, x: Vector) -> Vector:
         total = torch.zeros_like(x)
         for n in range(N):
             if q[t, n]:
                 g = stochastic_oracle(problem, n, t, streams)
-                total = total + q[t, n] * local_update(g, x, step_sizes(problem, gamma[t]), tau[t][n], rho)
+                h = g if not proximal_mu else lambda y, g=g: g(y) + mu * (y - x)
+                total = total + q[t, n] * local_update(h, x, step_sizes(problem, gamma[t]), tau[t][n], rho)
         return total
 
     return found
@@ -160,7 +164,99 @@ def fedadam(
     return x
 
 
-TWINS = {"fedavgm": fedavgm, "fedadam": fedadam}
+def fedprox(problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, **local: Any) -> list[Vector]:
+    """Li et al. 2020, Algorithm 2: local steps on F_n(y) + mu/2 |y - x_t|^2."""
+    delta, x = mean_updates(problem, q, streams, **local), [x0]
+    for t in range(len(q)):
+        x.append(x[t] + delta(t, x[t]))
+    return x
+
+
+def fednova(
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    effective_local_steps: float | None,
+    local_step_size: float,
+    local_steps: object,
+    local_epochs: object,
+    momentum: float,
+    step_size_schedule: StepSizeSchedule | None,
+) -> list[Vector]:
+    """Wang et al. 2020, Section 4: d_n is a mean of the local gradients with the weights a_n of their momentum."""
+    T, N = q.shape
+    p = [1 / N] * N if problem.client_weights is None else problem.client_weights.tolist()
+    tau = local_work(problem, local_steps, local_epochs, T, streams)
+    gamma, x = local_step_sizes(local_step_size, step_size_schedule, T), [x0]
+    for t in range(T):
+        norm = [sum(sum(momentum**j for j in range(k)) for k in range(1, tau[t][n] + 1)) for n in range(N)]  # |a_n|_1
+        tau_eff = effective_local_steps or sum(p[n] * norm[n] for n in range(N))
+        total = torch.zeros_like(x0)
+        for n in range(N):
+            if q[t, n]:
+                g = stochastic_oracle(problem, n, t, streams)
+                d = local_update(g, x[t], gamma[t], tau[t][n], momentum) / (-gamma[t] * norm[n])
+                total = total + q[t, n] * d
+        x.append(x[t] - tau_eff * gamma[t] * total)
+    return x
+
+
+def scaffold(
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    local_step_size: float,
+    local_steps: int,
+    server_multiplier: float,
+) -> list[Vector]:
+    """Karimireddy et al. 2020, Algorithm 1 with option II, in its symbols."""
+    eta_l, K, eta_g = local_step_size, local_steps, server_multiplier
+    N = q.shape[1]
+    x, c, c_i = [x0], torch.zeros_like(x0), [torch.zeros_like(x0) for _ in range(N)]
+    for r, row in enumerate(q):
+        S = np.flatnonzero(row).tolist()
+        Delta_x, Delta_c = torch.zeros_like(x0), torch.zeros_like(x0)
+        for i in S:
+            g, y = stochastic_oracle(problem, i, r, streams), x[r]
+            for _ in range(K):
+                y = y - eta_l * (g(y) - c_i[i] + c)
+            c_plus = c_i[i] - c + (x[r] - y) / (K * eta_l)
+            Delta_x, Delta_c = Delta_x + (y - x[r]) / len(S), Delta_c + (c_plus - c_i[i]) / N
+            c_i[i] = c_plus
+        x.append(x[r] + eta_g * Delta_x)
+        c = c + Delta_c
+    return x
+
+
+def ef21(
+    problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, *, step_size: float, share: float
+) -> list[Vector]:
+    """Richtarik et al. 2021, Algorithm 2, whose g_i^0 = C(grad f_i(x^0)) is the step of round 0 from g_i = 0."""
+    N, d = q.shape[1], len(x0)
+    k = max(1, math.ceil(round(share * d, 9)))
+    x, g = [x0], [torch.zeros_like(x0) for _ in range(N)]
+    for t, row in enumerate(q):
+        for i in np.flatnonzero(row).tolist():
+            c = full_oracle(problem, i)(x[t]) - g[i]
+            for j in sorted(range(d), key=lambda j: -abs(float(c[j])))[k:]:  # of equal entries the first are kept
+                c[j] = 0.0
+            g[i] = g[i] + c
+        x.append(x[t] - step_size * sum(g) / N)
+    return x
+
+
+TWINS = {
+    "fedavgm": fedavgm,
+    "fedadam": fedadam,
+    "fedprox": fedprox,
+    "fednova": fednova,
+    "scaffold": scaffold,
+    "ef21": ef21,
+}
 
 
 @cache

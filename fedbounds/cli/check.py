@@ -1,42 +1,109 @@
-"""fedbounds check: a theorem file, checked as a linter checks code."""
+"""fedbounds check: a theorem file as a linter checks code; a training configuration or a step size under a theorem."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
+from fedbounds.bounds.advice.reference_check import compare_with_references
 from fedbounds.bounds.advice.theorem_check import Finding, check_result, worst
+from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.user_files import read_toml
+from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.theorem_file import TheoremFile, read_theorem_file
 from fedbounds.cli import options
 from fedbounds.cli.options import Count, PathArgument
 
+if TYPE_CHECKING:
+    from fedbounds.bounds.advice.step_formula import FormulaCheck, StepFormula
+    from fedbounds.empirical.comparison.run_legality import RunLegality
+
 MARKS = {"ok": "ok     ", "warning": "warning", "error": "error  "}
+OF_RUN = ("problem", "problems", "participations", "algorithms", "rounds")  # keys that only a run file has
 
 
 @click.command("check")
-@click.argument("file", metavar="THEOREM.toml", type=PathArgument())
+@click.argument("file", metavar="[FILE.toml]", required=False, type=PathArgument())
+@options.constants_options
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="KEY[FORM]",
+    shell_complete=options.complete_late("keys"),
+    help="The theorem for a training configuration or for --step. May be repeated.",
+)
+@click.option(
+    "--step",
+    "steps",
+    multiple=True,
+    metavar="[NAME=]FORMULA",
+    help="A formula of a step size, e.g. --step '1/(8*L*I)', or --step gamma='1/(8*L*I)' where there are several. "
+    "May be repeated.",
+)
+@options.assume_option
 @click.option("--seed", type=Count(0), default=0, show_default=True, help="Of the search for a violation.")
 @click.option("--no-search", is_flag=True, help="Leave out the search for a run that violates the bound.")
+@click.option("--worst-case", is_flag=True, help="Compute exact worst cases of small settings (extra worst-case).")
 @options.json_option
-def check(file: str, seed: int, no_search: bool, as_json: bool) -> int:
-    """Check the statement of a theorem file.
+def check(
+    file: str | None,
+    settings: tuple[str, ...],
+    source: str | None,
+    bare: tuple[str, ...],
+    against: tuple[str, ...],
+    steps: tuple[str, ...],
+    assume: tuple[str, ...],
+    seed: int,
+    no_search: bool,
+    worst_case: bool,
+    as_json: bool,
+) -> int:
+    """Check a theorem file, a training configuration, or a formula of a step size.
 
-    Units of every term, condition and step size; conditions that never bind or cannot hold together; step sizes that
-    violate a condition; signs, monotonicity and limits; and a search for a run of the algorithm, with an exact
-    left-hand side, that violates the bound. Exits with 1 if there is an error.
+    A theorem file: units of every term, condition and step size; conditions that never bind or cannot hold together;
+    step sizes that violate a condition; signs, monotonicity and limits; the reference theorems of its class; and a
+    search for a run of the algorithm, with an exact left-hand side, that violates the bound. Exits with 1 if there is
+    an error.
+
+    A training configuration (a file of fedbounds run): whether a theorem covers it, which condition fails and the
+    largest legal step size, what excludes it, and which constants must be given. Nothing is trained. Exits with 1 if
+    no theorem covers it.
+
+    --step: whether a formula meets every condition on a step size for all constants. Exits with 1 if it does not.
 
     \b
     fedbounds check ./mine.toml
+    fedbounds check examples/fedau.toml --against fedau/theorem-2 L=1
+    fedbounds check --against fedau/theorem-2 --step gamma="1/(20*L*I)" eta=1
     """
+    if file is not None and "=" in file and not Path(file).exists():  # constants without a file
+        file, bare = None, (file, *bare)
+    given = options.read_constants(settings, source, bare)
+    if steps:
+        return _check_steps(file, against, steps, given, as_json)
+    if file is None:
+        raise FedboundsError("FILE.toml is missing: give a theorem file or a run file, or --step with --against")
+    document = read_toml(file)
+    if "measure" not in document and any(key in document for key in OF_RUN):
+        return _check_run(file, against, given, assume, as_json)
+    if against or given or assume:
+        raise FedboundsError(
+            f"{file} is a theorem file: --against, --assume and constants are for a run file or --step"
+        )
     theorem = read_theorem_file(file)
-    findings = list(check_result(theorem.result))
+    findings = [*check_result(theorem.result), *compare_with_references(theorem)]
     if not no_search:
         findings += _search(theorem, seed)
-    document = {"file": file, "key": theorem.result.key, "findings": [_row(theorem, one) for one in findings]}
-    options.print_answer(as_json, "check", document, lambda: describe(theorem, findings))
+    if worst_case:
+        findings += _worst_cases(theorem)
+    answer = {"file": file, "key": theorem.result.key, "findings": [_row(theorem, one) for one in findings]}
+    options.print_answer(as_json, "check", answer, lambda: describe(theorem, findings))
     return 1 if worst(findings) == "error" else 0
 
 
@@ -50,6 +117,12 @@ def _search(theorem: TheoremFile, seed: int) -> list[Finding]:
     return found
 
 
+def _worst_cases(theorem: TheoremFile) -> list[Finding]:
+    from fedbounds.empirical.falsification.theorem_worst_cases import worst_case_finding
+
+    return [worst_case_finding(theorem, form) for form in theorem.result.forms]
+
+
 def _row(theorem: TheoremFile, finding: Finding) -> dict[str, Any]:
     return {**finding.to_dict(), "line": theorem.line(finding.place) or None}
 
@@ -59,11 +132,123 @@ def describe(theorem: TheoremFile, findings: Sequence[Finding]) -> str:
     several = len(theorem.result.forms) > 1
     lines = [f"{theorem.result.key}   {theorem.result.file}", ""]
     for one in findings:
-        number = theorem.line(one.place) if one.place else 0
-        where = f"line {number}" if number else ""
+        place = theorem.line(one.place) if one.place else 0
+        where = f"line {place}" if place else ""
         form = f"[{one.form}] " if several else ""
         lines += options.hanging(f"{MARKS[one.level]}  {one.check:<11} {where:<8} ", f"{form}{one.text}")
         if one.at and one.level != "ok":
             lines += options.hanging(" " * 30 + "at ", one.shown_at)
     counts = [f"{sum(f.level == level for f in findings)} {level}" for level in ("error", "warning", "ok")]
     return "\n".join([*lines, "", ", ".join(counts)])
+
+
+# --- a training configuration ---------------------------------------------------------------------------------------
+
+
+def _check_run(
+    file: str, against: Sequence[str], given: Mapping[str, Any], assume: Sequence[str], as_json: bool
+) -> int:
+    from fedbounds.empirical.comparison.run_legality import check_sweep, legal_settings
+    from fedbounds.empirical.sweep import read_sweep
+
+    found = check_sweep(read_sweep(file), against, given, assume)
+    rows = [{"label": label, "theorems": [row.to_dict() for row in rows]} for label, rows in found.items()]
+    options.print_answer(as_json, "check-run", {"file": file, "settings": rows}, lambda: describe_run(file, found))
+    return 0 if legal_settings(found.values()) else 1
+
+
+def describe_run(file: str, found: Mapping[str, Sequence[RunLegality]]) -> str:
+    """A block for each theorem of each setting."""
+    lines = []
+    for label, rows in found.items():
+        lines += [f"{file}   {label}"]
+        for row in rows:
+            lines += ["", *_block(row)]
+        lines.append("")
+    settings = sum(any(row.answer == "legal" for row in rows) for rows in found.values())
+    whole = f"legal under at least one theorem: {'yes' if settings else 'no'}"
+    if len(found) > 1:
+        whole = f"legal under at least one theorem: {settings} of {len(found)} settings"
+    return "\n".join([*lines, whole])
+
+
+def _block(row: RunLegality) -> Iterator[str]:
+    yield f"  {row.claim}: {row.answer}"
+    for c in row.conditions:
+        sides = f"{number(float(c.left))} {'<' if c.left < c.right else '>' if c.left > c.right else '='} "
+        text = f"{c.text}   ({sides}{number(float(c.right))})"
+        if not np.all(c.holds) and c.limits and c.limit:
+            text += f"; {'largest' if c.condition.printed().caps else 'smallest'} legal {c.limits}: {c.limit}"
+        yield from options.hanging(f"    {'holds' if np.all(c.holds) else 'fails'}  ", text)
+    for text in row.open_conditions:
+        yield from options.hanging("    open   ", text)
+    for reason in row.reasons:
+        yield from options.hanging("    excluded: ", reason, 6)
+    if row.missing:
+        names = ", ".join(f"{name} ({meaning})" for name, meaning in row.missing.items())
+        example = " ".join(f"{name}=VALUE" for name in row.missing)
+        yield from options.hanging("    give ", f"{names}: {example}", 6)
+    for note in row.notes:
+        yield from options.hanging("    note: ", note, 6)
+    if row.not_checked and row.answer != "not legal":
+        yield from options.hanging("    assumed, not checked: ", ", ".join(row.not_checked), 6)
+
+
+# --- a formula of a step size ---------------------------------------------------------------------------------------
+
+
+def _check_steps(
+    file: str | None, against: Sequence[str], steps: Sequence[str], given: Mapping[str, Any], as_json: bool
+) -> int:
+    from fedbounds.bounds.advice.step_formula import check_formulas
+
+    keys = [*against, *([file] if file else [])]
+    if not keys:
+        raise FedboundsError("--step needs a theorem: give --against KEY, e.g. --against fedau/theorem-2")
+    if several := [name for name, value in given.items() if np.ndim(value)]:
+        raise FedboundsError(f"{several[0]} is a list; with --step each constant is one number")
+    texts: dict[str, str] = {}
+    for text in steps:
+        name, equals, formula = text.partition("=")
+        name, formula = (name.strip(), formula) if equals else ("", text)
+        if name in texts:
+            raise FedboundsError(f"--step {name or text!r} is given twice; give it once, or name the step sizes")
+        texts[name] = formula
+    found = []
+    for key in keys:
+        name, form = options.split_key(key)
+        result = load(name)
+        numbers = {n: float(v) for n, v in given.items()}
+        found.append(check_formulas(result, result.form(form), texts, numbers))
+    answer = {"theorems": [one.to_dict() for one in found]}
+    options.print_answer(as_json, "check-step", answer, lambda: "\n\n".join(map(describe_formula, found)))
+    return 0 if all(one.legal for one in found) else 1
+
+
+def describe_formula(found: StepFormula) -> str:
+    """A line for each condition, and the largest factor."""
+    from fedbounds.bounds.advice.step_formula import describe_factor
+
+    lines = [f"{found.claim}   {', '.join(f'{name} = {text}' for name, text in found.formulas.items())}"]
+    for fault in found.unit_faults:
+        lines += options.hanging("  error  units  ", fault)
+    if not found.unit_faults:
+        lines.append("  ok     units  each formula has the unit of its step size")
+    for one in found.checks:
+        lines += _condition_lines(one)
+    return "\n".join(lines if found.unit_faults else [*lines, f"  {describe_factor(found)}"])
+
+
+def _condition_lines(one: FormulaCheck) -> Iterator[str]:
+    words = {"holds": "holds for all constants", "fails": "fails", "no counterexample": one.how}
+    text = f"{one.condition}   {words[one.answer]}"
+    if one.answer == "fails" and one.at:
+        text += f" at {', '.join(f'{name}={number(value)}' for name, value in one.at.items())}"
+    if one.answer == "fails" and one.left == one.left:
+        text += f" ({number(one.left)} against {number(one.right)})"
+    if one.answer == "holds":
+        text += f": {one.how}"
+    mark = {"holds": "ok   ", "fails": "error", "no counterexample": "ok   "}[one.answer]
+    yield from options.hanging(f"  {mark}  ", text)
+    if one.ratio and one.answer == "fails":
+        yield from options.hanging("         ", f"{one.step} over its largest legal value: {one.ratio}")

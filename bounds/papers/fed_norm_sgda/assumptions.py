@@ -11,7 +11,7 @@ from fedbounds.bounds.theory.assumptions import (
     UNCOMPRESSED,
     Assumption,
 )
-from fedbounds.bounds.theory.problem_class import ASKED, METHOD, box, where
+from fedbounds.bounds.theory.problem_class import ASKED, box, where
 
 MINIMAX = Assumption(
     "minimax",
@@ -74,7 +74,7 @@ GROWING = Assumption(
     "growing-coefficients",
     "a_i^(j)(k) <= a_i^(j)(tau_i) for all j < k <= tau_i; false for proximal steps",
     "unstated",
-    cover=METHOD,
+    cover=where(box(local_optimizer="sgd momentum"), by="method"),
 )
 CONCAVE = Assumption(
     "concave", "every f_i(x, .) is concave", "Assumption 6", cover=where(box(ascent="strongly-concave concave"))

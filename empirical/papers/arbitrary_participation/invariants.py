@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,9 +17,10 @@ from fedbounds.empirical.invariants.cases import FEATURES, Case, PlainProblem, R
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.coverage import SizeClass, map_size_classes, size_classes, with_size_classes
 from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.invariants.scope import REFERENCE, Need, parameter_names
+from fedbounds.empirical.invariants.scope import REFERENCE, Need, parameter_names, scope_of
 from fedbounds.empirical.invariants.search import Subject, check, strategy_of
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import (
+    NAMED_ONLY,
     OWN_NUMBERS,
     generalized_fedavg,
     reference_run,
@@ -26,6 +28,7 @@ from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import (
 from fedbounds.empirical.papers.arbitrary_participation.properties import (
     ALGORITHM_1,
     INVARIANTS,
+    SPECIAL_CASES,
     Invariant,
     agreement_with,
     agreement_with_some,
@@ -131,7 +134,7 @@ _NO_CUTOFF = 100  # the cut-off that they exceed where the run is said to have n
 
 
 # a round without participants changes what comes after it, or has a meaning of its own
-WITH_EMPTY_ROUNDS = frozenset({"fedau", "mifa", "average-all", "fixed-weights", "known-participation"})
+WITH_EMPTY_ROUNDS = frozenset({"fedau", "mifa", "average-all", "fixed-weights", "known-participation", "ef21"})
 
 
 def check_invariants(
@@ -154,7 +157,7 @@ def check_invariants(
             what it is given. If it names no `multiplier`, `interval` or `local_steps` (but takes `**_`) and none makes
             a difference, it is an algorithm without, and the cases have none. If it asks for `problem.noise`, some
             cases have noise. It leaves the weights that it is given as they are.
-        invariants: names of `INVARIANTS`; all if not given.
+        invariants: names of `INVARIANTS`, or of the `SPECIAL_CASES` of the algorithm; all if not given.
         examples: how many cases to try: from 50 on, one of each of `fedbounds.empirical.invariants.strategies.SIZES`
             (up to 130 rounds, 25 local steps, intervals of 8 rounds and cohorts of 1 to 12 clients; numbers from 1e-6
             to 1e6); the others are small.
@@ -169,9 +172,11 @@ def check_invariants(
             that fewer invariants apply.
         own_numbers: what only the reference of this algorithm needs: `cutoff` of FedAU, `client_weights` of fixed
             weights, `probability` of known participation, `server_momentum` of FedAvgM, `server_step_size`, `beta1`,
-            `beta2` and `tau` of FedAdam. A run that names such a parameter is given values, and is
-            compared without; for one that does not, say the number that it has. A cut-off is compared only if some case
-            exceeds it: those of `cases()` exceed every one up to 300, and 100 where `cutoff` is infinite.
+            `beta2` and `tau` of FedAdam, `share` of EF21. A run that names such a parameter is given values, and is
+            compared without; for one that does not, say the number that it has. A run of FedProx must name
+            `proximal_mu`, and one of FedNova `client_steps` (the local steps of each client, (N,)). A cut-off is
+            compared only if some case exceeds it: those of `cases()` exceed every one up to 300, and 100 where
+            `cutoff` is infinite.
 
     Returns:
         A verdict for each invariant: held, for so many examples; broken, with the smallest counterexample found;
@@ -202,11 +207,13 @@ def check_invariants(
     problem = PlainProblem.from_problem(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))
     own = {"cutoff": 2.0, "client_weights": np.array([0.5, 2.0]), "probability": np.array([0.5, 0.25])}
     own |= {"server_momentum": 0.5, "server_step_size": 0.5, "beta1": 0.5, "beta2": 0.75, "tau": 0.125}
+    own |= {"proximal_mu": 0.5, "client_steps": np.array([1, 1]), "share": 0.5}
     own = {name: own[name] for name in OWN_NUMBERS.get(algorithm, ())} | own_numbers
     first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2, own=own)
     missing = _missing(run, algorithm, own_numbers, first)
     reference, compared = _reference(algorithm, twin, missing)
-    known = {**INVARIANTS, REFERENCE: compared}
+    special = {name: each for name, each in SPECIAL_CASES.items() if algorithm in (scope_of(each).algorithms or ())}
+    known = {**special, **INVARIANTS, REFERENCE: compared}
     given = strategy_of(
         cases,
         "fedbounds.empirical.invariants.strategies.cases",
@@ -217,6 +224,8 @@ def check_invariants(
         given = _exceeding(given, own_numbers["cutoff"])
     if own and not missing:
         given = _with(given, own_numbers, [name for name in own if name not in own_numbers])
+    if algorithm == "ef21":
+        given = map_size_classes(given, lambda of: of.map(_without_ties))
     called = "run(problem, weights, rounds=, step_size=, local_steps=, multiplier=, interval=, seed=)"
     misreadings = MISREADINGS if algorithm in ALGORITHM_1 else (*_other_algorithms(algorithm), *MISREADINGS)
     subject = Subject(run, Case.models, reference or run, FEATURES, misreadings, algorithm)
@@ -231,8 +240,12 @@ def _missing(run: Run, algorithm: str, own_numbers: Mapping[str, Any], first: Ca
         if name not in needed:
             here = f"{algorithm} has {', '.join(needed)}" if needed else f"{algorithm} has no numbers of its own"
             raise FedboundsError(f"check_invariants has no argument {name!r}; {here}")
-        fields = {field: 1 for field in ("local_step_size", "local_steps")}
-        algorithms()[algorithm](**fields, **{needed[name]: value})
+        if name in NAMED_ONLY:
+            raise FedboundsError(f"{name} differs from case to case; name the parameter {name} in the run")
+        kind = algorithms()[algorithm]
+        usual = ("local_step_size", "local_steps", "step_size")
+        fields = {field.name: 1 for field in dataclasses.fields(kind) if field.name in usual}  # type: ignore[arg-type]
+        kind(**fields, **{needed[name]: value})
     known = {*own_numbers, *parameter_names(run)}
     return [name for name in needed if name not in known and not _reads(run, name, first)]
 
@@ -260,7 +273,10 @@ def _reference(algorithm: str, twin: Run | None, missing: Sequence[str]) -> tupl
     if not missing:
         return reference, agreement_with(lambda *case, **numbers: reference(*case, **numbers), None, _EXCEEDED)
     every = _with_any_cutoff if missing == ["cutoff"] else lambda case: ()
-    said = "; ".join(f"give {name}=, or name the parameter {name} in the run" for name in missing)
+    said = "; ".join(
+        ("" if name in NAMED_ONLY else f"give {name}=, or ") + f"name the parameter {name} in the run"
+        for name in missing
+    )
     return None, agreement_with_some(every, said)
 
 
@@ -306,6 +322,14 @@ def _exceeding(cases: SearchStrategy[Case], cutoff: float) -> SearchStrategy[Cas
     )
     longer = SizeClass(classes[0].exact.map(lambda case: absent(case, K, K + 1)), smaller)
     return with_size_classes(cases, [longer, *classes])
+
+
+def _without_ties(case: Case) -> Case:
+    """The case with centers moved a little, so that no two entries of gradients have the same magnitude."""
+    old = case.problem
+    n, j = np.indices(old.centers.shape)
+    size = max(np.abs(old.centers).max(), np.abs(old.start).max(), 1e-6)
+    return replace(case, problem=replace(old, centers=old.centers + 0.1 * size * np.sin(1 + 3 * n + 7 * j**2)))
 
 
 def _with(cases: SearchStrategy[Case], said: Mapping[str, Any], drawn: Sequence[str]) -> SearchStrategy[Case]:

@@ -16,7 +16,7 @@ from fedbounds.empirical.simulation.reference_algorithms import twins
 class _PlainOracle:
     """A plain problem, and its given noise in place of random streams, as the pseudo-code asks for them."""
 
-    dtype, statistics, steps_per_epoch = torch.float64, 0, None
+    dtype, statistics, steps_per_epoch, client_weights = torch.float64, 0, None, None
 
     def __init__(self, problem: PlainProblem) -> None:
         self._problem, self.clients, self.dimension = problem, problem.clients, problem.dimension
@@ -29,9 +29,13 @@ class _PlainOracle:
         """The noise of the next step."""
         return next(noises)
 
+    def gradient(self, y: torch.Tensor, client: torch.Tensor) -> torch.Tensor:
+        """The gradient of one client, (1, 1, d)."""
+        return torch.from_numpy(self._problem.gradient(int(client), y[0, 0].numpy()))[None, None]
+
     def stochastic_gradient(self, y: torch.Tensor, client: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
-        """The gradient of one client with this noise, (1, 1, d)."""
-        return torch.from_numpy(self._problem.gradient(int(client), y[0, 0].numpy()))[None, None] + noise
+        """The same with this noise."""
+        return self.gradient(y, client) + noise
 
 
 def generalized_fedavg(
@@ -80,7 +84,12 @@ OWN_NUMBERS = {
     "mifa": {},
     "fedavgm": {"server_momentum": "server_momentum"},
     "fedadam": {name: name for name in ("server_step_size", "beta1", "beta2", "tau")},
+    "fedprox": {"proximal_mu": "proximal_mu"},
+    "fednova": {"client_steps": "local_steps"},
+    "scaffold": {},
+    "ef21": {"share": "share"},
 }
+NAMED_ONLY = frozenset({"proximal_mu", "client_steps"})  # no one value of these suits all cases
 
 
 def reference_run(kind: str) -> Callable[..., np.ndarray]:
@@ -107,6 +116,7 @@ def reference_run(kind: str) -> Callable[..., np.ndarray]:
             "local_epochs": None,
             "momentum": 0.0,
             "step_size_schedule": None,
+            "effective_local_steps": None,
         }
         given = steps | numbers
         models = twins()[kind](

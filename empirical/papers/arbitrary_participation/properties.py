@@ -32,7 +32,7 @@ from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import g
 SMALL = 2.0**-24  # the step size that stands for its limit 0
 # Who applies the weights that are given; the others make weights of their own of who takes part.
 ALGORITHM_1 = frozenset({"generalized-fedavg", "fedavg"})
-AS_WEIGHTED = ALGORITHM_1 | {"frozen-gradient", "fedavgm", "fedadam"}
+AS_WEIGHTED = ALGORITHM_1 | {"frozen-gradient", "fedavgm", "fedadam", "fedprox"}
 AS_PRESENT = AS_WEIGHTED | {"average-participating"}
 
 Execute = Callable[[Case], np.ndarray]
@@ -161,6 +161,73 @@ def _mean_of_models(execute: Execute, case: Case, rounds: np.ndarray) -> Invaria
     return InvariantSides(got, expected, case=case)
 
 
+# --- special cases of other algorithms ---------------------------------------------------------------------
+
+
+def _rounds_of_fedavg(execute: Execute, case: Case) -> InvariantSides:
+    """A run against rounds of FedAvg with a server multiplier, each from a model of the run."""
+    got = execute(case)
+    steps = [case.multiplier * case.step(t, got[t]) for t in range(case.rounds)]
+    return InvariantSides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]), case=case)
+
+
+def _all_clients(case: Case, **changes: object) -> Case:
+    """All clients take part in every round with equal weights, and gradients are exact."""
+    weights = np.full_like(case.weights, 1 / case.problem.clients)
+    return replace(case, problem=replace(case.problem, noises=None, **changes), weights=weights, interval=1)
+
+
+@declare_scope(algorithms=frozenset({"fedprox"}))
+def one_local_step(execute: Execute, case: Case) -> InvariantSides:
+    r"""With one local step the proximal term is zero, and FedProx is FedAvg.
+
+    $$I = 1 \implies x_{t+1} = x_t - \gamma\sum_n q_t^n g_n(x_t)$$
+    """
+    return _rounds_of_fedavg(execute, replace(case, local_steps=1, multiplier=1.0))
+
+
+@declare_scope(algorithms=frozenset({"fednova"}))
+def equal_local_steps(execute: Execute, case: Case) -> InvariantSides:
+    r"""With equal local steps of all clients FedNova is FedAvg.
+
+    $$\tau_n = I \text{ for all } n \implies x_{t+1} = x_t + \sum_n q_t^n\Delta_t^n$$
+    """
+    own = {**case.own, "client_steps": np.full(case.problem.clients, case.local_steps)}
+    return _rounds_of_fedavg(execute, replace(case, multiplier=1.0, own=own))
+
+
+@declare_scope(algorithms=frozenset({"scaffold"}))
+def one_step_of_all_clients(execute: Execute, case: Case) -> InvariantSides:
+    r"""With one local step and full participation the control variates of SCAFFOLD cancel: it is gradient descent.
+
+    $$I = 1,\ S_t = \{1, \dots, N\} \implies x_{t+1} = x_t - \gamma\eta\nabla f(x_t)$$
+    """
+    return _rounds_of_fedavg(execute, replace(_all_clients(case), local_steps=1))
+
+
+@declare_scope(algorithms=frozenset({"scaffold"}))
+def equal_clients(execute: Execute, case: Case) -> InvariantSides:
+    r"""If all clients have the same function and take part, $c_n = c$, and SCAFFOLD is FedAvg.
+
+    $$F_n = f,\ S_t = \{1, \dots, N\} \implies x_{t+1} = x_t + \frac\eta N\sum_n\Delta_t^n$$
+    """
+    of = case.problem
+    alike = {name: np.repeat(getattr(of, name)[:1], of.clients, 0) for name in ("hessians", "centers", "slopes")}
+    return _rounds_of_fedavg(execute, _all_clients(case, **alike))
+
+
+@declare_scope(algorithms=frozenset({"ef21"}))
+def one_coordinate(execute: Execute, case: Case) -> InvariantSides:
+    r"""In one dimension the largest entry is the vector: with full participation EF21 is gradient descent.
+
+    $$d = 1,\ S_t = \{1, \dots, N\} \implies x_{t+1} = x_t - \gamma\nabla f(x_t)$$
+    """
+    of = case.problem
+    first = {name: getattr(of, name)[..., :1] for name in ("centers", "slopes", "start", "origin")}
+    scalar = _all_clients(case, **first, hessians=of.hessians[:, :1, :1], frame=np.eye(1))
+    return _rounds_of_fedavg(execute, replace(scalar, local_steps=1, multiplier=1.0))
+
+
 # --- clients ----------------------------------------------------------------------------------------------
 
 
@@ -218,9 +285,11 @@ def translation(execute: Execute, case: Case) -> InvariantSides:
     )
 
 
-@declare_scope(exempt=frozenset({"fedadam"}))
+@declare_scope(exempt=frozenset({"fedadam", "ef21"}))
 def rotation(execute: Execute, case: Case) -> InvariantSides:
-    r"""An orthogonal change of coordinates commutes with the run; noise is turned too. FedAdam scales coordinates.
+    r"""An orthogonal change of coordinates commutes with the run; noise is turned too.
+
+    FedAdam scales coordinates, and EF21 selects some of them.
 
     $$x_t(F_n(U^\top\cdot), Ux_0) = Ux_t(F_n, x_0), \qquad U^\top U = I_d$$
     """
@@ -317,4 +386,8 @@ INVARIANTS: Mapping[str, Invariant] = {
         seed_without_noise,
         agreement_with(generalized_fedavg, ALGORITHM_1),
     )
+}
+SPECIAL_CASES: Mapping[str, Invariant] = {
+    held.__name__.replace("_", " "): held
+    for held in (one_local_step, equal_local_steps, one_step_of_all_clients, equal_clients, one_coordinate)
 }

@@ -18,9 +18,9 @@ from fedbounds.empirical.simulation.reference_algorithms import (
     local_step_sizes,
     local_update,
     local_work,
-    momenta,
     step_sizes,
     stochastic_oracle,
+    unless_statistic,
 )
 
 
@@ -74,7 +74,7 @@ def fedavg(
     """FedAvg: x_{t+1} is the weighted mean of the clients' models, up to the sum of the weights."""
     T, N = q.shape
     tau = local_work(problem, local_steps, local_epochs, T, streams)
-    gamma, rho = local_step_sizes(local_step_size, step_size_schedule, T), momenta(problem, momentum)
+    gamma, rho = local_step_sizes(local_step_size, step_size_schedule, T), unless_statistic(problem, momentum)
     x = [x0]
     for t in range(T):
         x.append(x[t])

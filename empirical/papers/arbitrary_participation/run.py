@@ -128,8 +128,8 @@ def analysis_interval(algorithm: Algorithm, interval: int | None) -> tuple[int, 
     r"""The interval P of the analysis, and $\eta$: the algorithm's own, or any P for $\eta=1$, as P is unused."""
     if not isinstance(algorithm, GeneralizedFedAvg | FedAvg):
         raise RUNS.not_covered(
-            f"its results are about generalized FedAvg, not {algorithm.kind}: the server adds a constant multiple of "
-            f"the mean update; nearest: {NEAREST} for generalized-fedavg"
+            f"its results are about generalized FedAvg, not {algorithm.kind}: clients take plain SGD steps, and the "
+            f"server adds a constant multiple of the mean update; nearest: {NEAREST} for generalized-fedavg"
         )
     if (departure := algorithm.departure) is not None:
         assumed, instead = ASSUMED_OF[departure.field]

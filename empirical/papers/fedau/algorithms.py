@@ -20,10 +20,11 @@ import numpy as np
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_memory, check_number, is_number, quote
+from fedbounds.bounds.inputs.checks import check_number, is_number, quote
 from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, RoundReport, ServerSchedule
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import check_positive
+from fedbounds.empirical.algorithms.memory import ClientMemory, Stored
 from fedbounds.empirical.papers.fedau.participation_weights import Intervals, check_cutoff, check_rate, weight_paths
 from fedbounds.empirical.participation import Bernoulli, Process
 
@@ -328,37 +329,8 @@ class FedAU(Aggregation):
         return present * weight_paths(present, self.cutoff, self.rate) / present.shape[1]
 
 
-class Stored(NamedTuple):
-    """The model (seeds, d), the last update of each client (seeds, N, d), and their mean (seeds, d) in float64."""
-
-    model: torch.Tensor
-    updates: torch.Tensor
-    mean: torch.Tensor
-
-
-class _Memory(LocalSteps):
-    """Algorithms that keep the last update of every client: O(seeds x N x d), held once and overwritten in place."""
-
-    needs_updates = True
-    server_multiplier: float
-
-    def init(self, x0: torch.Tensor, clients: int) -> Stored:
-        seeds, d = x0.shape
-        size = seeds * clients * d * x0.element_size()
-        check_memory(f"{self.kind} keeps the updates of clients = {clients} in dimension {d}, which", size)
-        return Stored(x0, x0.new_zeros(seeds, clients, d), x0.new_zeros(seeds, d, dtype=torch.float64))
-
-    def _store(self, state: Stored, report: RoundReport) -> torch.Tensor:
-        """Overwrites the updates of those who took part; the sums of what changed, (seeds, d) in float64."""
-        assert report.pairs is not None
-        who = report.pairs.seeds, report.pairs.clients
-        changes = report.pairs.updates.double() - state.updates[who]
-        state.updates[who] = report.pairs.updates
-        return torch.zeros_like(state.mean).index_add_(0, report.pairs.seeds, changes)
-
-
 @dataclass(frozen=True)
-class FedVarp(_Memory):
+class FedVarp(ClientMemory, LocalSteps):
     r"""Variance reduction by the last update $u_n$ of every client, zero before its first.
 
     $$x_{t+1} = x_t + \eta\Big[\frac1{|S_t|}\sum_{n\in S_t}(\Delta_t^n - u_n) + \frac1N\sum_n u_n\Big], \qquad
@@ -382,20 +354,22 @@ class FedVarp(_Memory):
     """
 
     kind = "fedvarp"
+    stored = "updates"
     local_step_size: float
     local_steps: int
     server_multiplier: float = 1.0
 
     def server_update(self, state: Stored, t: int, report: RoundReport) -> Stored:
-        changes = self._store(state, report)
+        assert report.pairs is not None
+        changes = self.overwrite(state, report, report.pairs.updates)
         counts = report.cohort.to_device(state.model.device).counts[:, None]
         step = torch.where(counts > 0, changes / counts.clamp(min=1) + state.mean, 0.0).to(state.model.dtype)
-        mean = state.mean + changes / state.updates.shape[1]
-        return Stored(state.model + self.server_multiplier * step, state.updates, mean)
+        mean = state.mean + changes / state.own.shape[1]
+        return Stored(state.model + self.server_multiplier * step, state.own, mean)
 
 
 @dataclass(frozen=True)
-class MIFA(_Memory):
+class MIFA(ClientMemory, LocalSteps):
     r"""Memorized impatient averaging: everyone counts in every round, the absent with their last update.
 
     $$u_n \leftarrow \Delta_t^n \text{ for } n\in S_t \ (0 \text{ before the first}), \qquad
@@ -419,13 +393,15 @@ class MIFA(_Memory):
     """
 
     kind = "mifa"
+    stored = "updates"
     local_step_size: float
     local_steps: int
     server_multiplier: float = 1.0
 
     def server_update(self, state: Stored, t: int, report: RoundReport) -> Stored:
-        mean = state.mean + self._store(state, report) / state.updates.shape[1]
-        return Stored(state.model + self.server_multiplier * mean.to(state.model.dtype), state.updates, mean)
+        assert report.pairs is not None
+        mean = state.mean + self.overwrite(state, report, report.pairs.updates) / state.own.shape[1]
+        return Stored(state.model + self.server_multiplier * mean.to(state.model.dtype), state.own, mean)
 
 
 ALGORITHMS = (FedAU, AverageParticipating, AverageAll, FixedWeights, KnownParticipation, FedVarp, MIFA)

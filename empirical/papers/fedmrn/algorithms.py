@@ -21,6 +21,7 @@ from fedbounds.empirical.algorithms.local import Gradient, LocalSGD, check_posit
 from fedbounds.empirical.algorithms.messages.compressor import Compressor
 from fedbounds.empirical.algorithms.messages.compressors import COMPRESSORS, Bits, TopK, compressor_from_spec
 from fedbounds.empirical.algorithms.messages.noise import Law
+from fedbounds.empirical.algorithms.messages.selection import largest
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise, Masks, chosen, clipped
 from fedbounds.empirical.papers.fedmrn.sending import LocalCompressed, Sending
@@ -172,15 +173,6 @@ class ScoredMasks(FedPM):
         model = state.weights * kept
         model[..., rest] = scores[..., rest]
         return Scored(torch.where(torch.isnan(scores), scores, model), scores, state.weights, state.words)
-
-
-def largest(y: torch.Tensor, count: int) -> torch.Tensor:
-    """Where the `count` < d entries of largest magnitude of each row (..., d) are, of equal ones the first; NaN too."""
-    size = y.abs()
-    edge = size.kthvalue(y.shape[-1] - count, dim=-1, keepdim=True).values  # the largest that is left out
-    equal, above = size == edge, size > edge
-    spare = count - above.sum(-1, keepdim=True)
-    return above | equal & (equal.cumsum(-1) <= spare) | size.isnan()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_flag, check_memory, check_number
 from fedbounds.empirical.algorithms.algorithm import Checked, Fits, RoundReport
 from fedbounds.empirical.algorithms.cohort import Cohort
-from fedbounds.empirical.algorithms.local import Gradient, LocalSGD, check_positive
+from fedbounds.empirical.algorithms.local import LocalGradient, check_positive
 from fedbounds.empirical.algorithms.messages.noise import Noise
 from fedbounds.empirical.papers.fedmrn.masked_noise import chosen, clipped
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
@@ -35,16 +35,6 @@ from fedbounds.empirical.simulation.moments.operators import (
 
 Operator = Literal["signed-masks", "sparsifier", "norm-scaled-sign"]
 SIGNS = Noise("bernoulli", 1.0)
-
-
-@dataclass(frozen=True)
-class LocalGradient(LocalSGD):
-    """One stochastic gradient, downhill, where a client's masked model is; how far to go follows from the iteration."""
-
-    plain: ClassVar[bool] = False
-
-    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
-        return -gradient(x)
 
 
 class Masked(NamedTuple):

@@ -229,15 +229,19 @@ class MaskedSequential(MaskedBatch):
 
 
 class MaskedDescent(MaskedEngine):
-    """Descent with momentum, by the step sizes of the cohort."""
+    """Descent with momentum and a proximal term, by the step sizes of the cohort."""
 
     def __init__(self, problem: Problem, local: LocalWork, needs_updates: bool = False) -> None:
         super().__init__(problem, local, needs_updates)
-        self.momentum: Tensor | None = None
-        if local.optimizer.momentum:  # running statistics have none
-            sizes = [problem.dimension - problem.statistics, problem.statistics]
-            numbers = np.repeat([local.optimizer.momentum, 0.0], sizes)
-            self.momentum = torch.from_numpy(numbers).to(problem.device, problem.dtype)
+        self.momentum = self._unless_statistic(local.optimizer.momentum)
+        self.proximal_mu = self._unless_statistic(local.proximal_mu)
+
+    def _unless_statistic(self, value: float) -> Tensor | None:
+        """The value in every coordinate, zero where running statistics are, (d,); None where it is zero."""
+        if not value:
+            return None
+        sizes = [self.problem.dimension - self.problem.statistics, self.problem.statistics]
+        return torch.from_numpy(np.repeat([value, 0.0], sizes)).to(self.problem.device, self.problem.dtype)
 
     def updates(
         self,
@@ -256,6 +260,8 @@ class MaskedDescent(MaskedEngine):
             gradient = problem.stochastic_gradient(y[:, :m], who[:, :m], None if xi is None else xi[:, :m])
             if problem.statistics:  # move by steps of length one
                 gradient[..., -problem.statistics :] /= step_sizes[:m]
+            if self.proximal_mu is not None:
+                gradient = torch.addcmul(gradient, y[:, :m] - received[:m], self.proximal_mu)
             if self.momentum is not None:
                 gradient = buffer[:, :m].mul_(self.momentum).add_(gradient)
             y[:, :m].addcmul_(gradient, step_sizes[:m], value=-1)

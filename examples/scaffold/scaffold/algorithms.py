@@ -1,74 +1,54 @@
-r"""The algorithm: Karimireddy et al. 2020, Algorithm 1 with option II."""
+r"""The algorithm of Theorem III: the SCAFFOLD of fedbounds with the global step size that the theorem sets."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
-import torch
-
-from fedbounds.algorithms import Cohort, LocalSteps, RoundReport
-from fedbounds.authoring import check_memory
+import fedbounds as fb
+from fedbounds.empirical.algorithms.scaffold import Scaffold
 
 
-class Controlled(NamedTuple):
-    """The model (seeds, d) and the control variates of the clients (seeds, N, d); the server's is their mean."""
+def participants(process: fb.participation.Process) -> int:
+    """S, for clients drawn as in Algorithm 1.
 
-    model: torch.Tensor
-    own: torch.Tensor
+    Raises:
+        FedboundsError: another participation.
+    """
+    if isinstance(process, fb.participation.Full):
+        return process.clients
+    if isinstance(process, fb.participation.WithoutReplacement):
+        return process.participants
+    raise fb.FedboundsError(
+        f"Theorem III has no {process.kind} participation: its S clients are drawn without replacement; use "
+        "without-replacement or full"
+    )
 
 
 @dataclass(frozen=True)
-class Scaffold(LocalSteps):
-    r"""FedAvg whose local gradients are corrected by control variates.
-
-    $$y_i \leftarrow y_i - \eta_l(g_i(y_i) - c_i + c) \quad (K \text{ times from } x), \qquad
-      c_i^+ = c_i - c + \frac{x - y_i}{K\eta_l},$$
-    $$x \leftarrow x + \frac{\eta_g}{|S|}\sum_{i\in S}(y_i - x), \qquad
-      c \leftarrow c + \frac1N\sum_{i\in S}(c_i^+ - c_i).$$
-
-    All control variates begin at zero. The weights of the participation play no role, only who takes part.
+class PrescribedScaffold(Scaffold):
+    r"""SCAFFOLD with $\eta_g=\sqrt S$, for S clients that are drawn without replacement.
 
     Args:
-        local_step_size: $\eta_l > 0$, units x^2/f.
+        local_step_size: $\eta_l > 0$, units x^2/f; at most $\frac1{24\beta K\sqrt S}(S/N)^{2/3}$ in the theorem.
         local_steps: $K \ge 1$.
-        server_multiplier: $\eta_g > 0$.
 
     Raises:
-        FedboundsError: a number outside its domain.
+        FedboundsError: a number outside its domain; another participation.
 
     Example:
-        >>> Scaffold(0.1, 5, server_multiplier=2).corrects
-        True
+        >>> PrescribedScaffold(0.1, 5).bind_process(fb.participation.WithoutReplacement(10, 4)).server_multiplier
+        2.0
 
-    Source: Karimireddy et al. 2020, Algorithm 1, option II.
+    Source: Karimireddy et al. 2020, Algorithm 1, option II, and Theorem III.
     """
 
-    kind = "scaffold"
-    needs_updates = own_weights = True
-    corrects = True
-    local_step_size: float
-    local_steps: int
-    server_multiplier: float = 1.0
+    kind = "scaffold-theorem-3"
+    server_multiplier: float = field(init=False, default=1.0)  # of the process
 
-    def init(self, x0: torch.Tensor, clients: int) -> Controlled:
-        seeds, d = x0.shape
-        what = f"scaffold keeps the control variates of clients = {clients} in dimension {d}, which"
-        check_memory(what, seeds * clients * d * x0.element_size())
-        return Controlled(x0, x0.new_zeros(seeds, clients, d))
+    def bind_process(self, process: fb.participation.Process) -> Scaffold:
+        return Scaffold(self.local_step_size, self.local_steps, participants(process) ** 0.5)
 
-    def cohort(self, state: Controlled, t: int, drawn: Cohort, clients: int) -> Cohort:
-        return drawn.with_weights(1 / drawn.counts[drawn.seeds])
-
-    def correction(self, state: Controlled, cohort: Cohort) -> torch.Tensor:
-        who = cohort.to_device(state.own.device)
-        return state.own.mean(1)[who.seeds] - state.own[who.seeds, who.clients]
-
-    def server_update(self, state: Controlled, t: int, report: RoundReport) -> Controlled:
-        assert report.pairs is not None
-        who, cohort = report.pairs, report.cohort
-        own = state.own.clone()
-        taken = who.updates / (self.local_steps * self.local_step_size)
-        own[who.seeds, who.clients] = -self.correction(state, cohort) - taken
-        return Controlled(state.model + self.server_multiplier * report.weighted_sum, own)
+    def spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "local_step_size": self.local_step_size, "local_steps": self.local_steps}
 
 
-ALGORITHMS = (Scaffold,)
+ALGORITHMS = (PrescribedScaffold,)

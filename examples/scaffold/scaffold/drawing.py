@@ -7,7 +7,7 @@ import numpy as np
 import fedbounds as fb
 from fedbounds.algorithms import AverageParticipating
 from fedbounds.charts import Curve, PaperGallery, Picture, panels
-from scaffold.algorithms import Scaffold
+from scaffold.algorithms import PrescribedScaffold
 from scaffold.results import THEOREM
 
 N, K, ROUNDS = 10, 10, 1500
@@ -29,10 +29,11 @@ def drift(gallery: Gallery) -> Picture:
         given = dict(beta=1, sigma=0, F=F, N=N, S=S, K=K, eta_l=cap)
         order = [float(fb.evaluate(THEOREM, given | {"R": int(r)}, assume=["all"]).value) for r in R]
         curves = [Curve("Theorem III, constants of one", R, np.array(order))]
-        for label, kind in (("FedAvg", AverageParticipating), ("SCAFFOLD", Scaffold)):
-            run = fb.simulate(
-                kind(cap, K, S**0.5), problem, fb.participation.WithoutReplacement(N, S), ROUNDS, record_every=10
-            )
+        for label, algorithm in (
+            ("FedAvg", AverageParticipating(cap, K, S**0.5)),
+            ("SCAFFOLD", PrescribedScaffold(cap, K)),
+        ):
+            run = fb.simulate(algorithm, problem, fb.participation.WithoutReplacement(N, S), ROUNDS, record_every=10)
             curves.append(Curve(label, run.arrays["round"], run.gradient_norm_squared[0]))
         groups[title] = curves
     return panels(

@@ -22,26 +22,7 @@ from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
 from fedbounds.bounds.theory.registry import PAPERS, load, paper, paper_module
 from tests.command_line import run
 
-# Whoever knows the first of two kinds knows the second as well.
-STRONGER = {
-    "objective": [["strongly-convex", "convex", "non-convex"]],
-    "ascent": [["strongly-concave", "concave", "non-concave"], ["strongly-concave", "pl", "non-concave"]],
-    "partition": [["horizontal", "tiered"], ["vertical", "tiered"]],
-    "participation": [
-        ["all", "uniform-sampling", "independent-rounds", "mixing", "ergodic", "arbitrary"],
-        ["with-replacement", "independent-rounds"],
-        ["all", "with-replacement"],
-        ["all", "cyclic", "arbitrary", "depends-on-gradients"],
-        ["all", "reshuffled", "ergodic"],
-        ["all", "coins-known-rates", "coins-unknown-rates"],
-    ],
-    "compression": [["none", "unbiased"]],
-    "local-steps": [["one", "alike", "different", "changing"]],
-    "heterogeneity": [["none", "bounded", "relative", "unbounded"]],
-    "noise": [["none", "bounded", "growing"], ["bounded", "heavy-tailed"]],
-    "gradients": [["bounded", "unbounded"]],
-    "smoothness": [["smooth", "non-smooth"]],
-}
+STRONGER = {name: axis.special_cases for name, axis in AXES.items()}  # whoever knows a kind knows the next as well
 
 
 def of_modules():

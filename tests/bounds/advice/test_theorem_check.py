@@ -150,3 +150,66 @@ conditions = ["gamma <= 1/L"]
 """)
     code, found = findings(path, capsys)
     assert code == 0 and ("ok", "search") in found, found
+
+
+def warned(terms, *conditions, **more):
+    """Level, check, the term and the text of every finding that is not ok."""
+    measure = more.pop("measure", "average over rounds of squared gradient norm of f")
+    made = theorem("draft/one", measure=measure, terms=terms, conditions=[*conditions], **more)
+    return [(f.level, f.check, f.place[-1] if f.place else "", f.text) for f in check_result(made) if f.level != "ok"]
+
+
+GAP = {"initial gap": "2*F/(gamma*I*T)"}
+
+
+@pytest.mark.parametrize(
+    ("terms", "conditions", "check", "words"),
+    [
+        (GAP | {"noise": "gamma*L*(sigma**2 + G**2)"}, ["gamma <= 1/L"], "limits", "is not 0 without noise"),
+        (GAP | {"client drift": "gamma**2*L**2*I*d**2"}, ["gamma <= 1/L"], "limits", "depends on d at I = 1"),
+        (GAP | {"client drift": "gamma*L*I*Gamma*L"}, ["gamma <= 1/L"], "limits", "depends on Gamma at I = 1"),
+        (GAP | {"extra": "gamma*L*sigma**2*log(1 + T)"}, ["gamma <= 1/L"], None, ""),  # a logarithm grows slowly
+        (GAP | {"extra": "gamma*L*sigma**2*sqrt(T)"}, ["gamma <= 1/L"], "limits", "grows with T"),
+        (GAP | {"noise": "gamma*L*sigma**2*S/N"}, ["gamma <= 1/L", "S <= N"], "monotone", "S + 1 raises"),
+        (GAP | {"noise": "gamma*L*sigma**2*N"}, ["gamma <= 1/L"], "monotone", "N + 1 raises"),
+        (GAP | {"noise": "gamma*L*sigma**2/N"}, ["gamma <= 1/L"], None, ""),
+        (GAP | {"client drift": "gamma**2*L**2*I*(I - 1)*d**2"}, ["gamma <= 1/L"], None, ""),
+        (GAP | {"participation": "gamma*L*d**2*(N - S)/(N*S)"}, ["gamma <= 1/L", "S <= N"], None, ""),
+        (GAP, ["gamma*L*(1 + gamma*L*I)*(1 + 1000*gamma*L) <= 1e-6"], None, ""),  # only small steps meet it
+    ],
+)
+def test_limits_and_participants(terms, conditions, check, words):
+    found = [row for row in warned(terms, *conditions) if row[1] in ("limits", "monotone", "feasible")]
+    if check is None:
+        assert not found
+        return
+    assert {row[:3] for row in found} == {("warning", check, [*terms][-1])}
+    assert sum(words in text for *_, text in found) == 1
+
+
+def test_drift_under_another_participation_is_not_that_of_sgd():
+    terms = GAP | {"client drift": "gamma**2*L**2*I*d**2"}
+    for setting, warns in (("full participation", True), ("cyclic participation", False)):
+        found = warned(terms, "gamma <= 1/L", setting=f"nonconvex, smooth, {setting}, bounded heterogeneity")
+        assert any("I = 1" in text for *_, text in found) is warns
+
+
+def test_an_o_hides_a_constant_with_a_unit():
+    terms = {"initial gap": "F*L/T", "noise": "sigma/sqrt(T)"}
+    ((level, check, place, text),) = warned(terms, order_only=True)
+    assert (level, check, place) == ("warning", "units", "noise")
+    assert text.endswith('such as sigma; name what is hidden, e.g. hides = "sigma"')
+    assert not warned(terms, order_only=True, hides="one sigma")
+    ((level, check, _, text),) = warned({"rate": "F*L*(1 + sigma**2)/T"}, order_only=True)
+    assert (level, check) == ("warning", "units") and text.partition("such as ")[2].startswith("1/(F*L); name")
+    ((level, check, _, text),) = warned({"rate": "sqrt(1/T)"}, order_only=True)
+    assert (level, check) == ("error", "units") and "no monomial in the constants of the form repairs it" in text
+    ((level, *_, text),) = [row for row in warned({"rate": "L/(gamma*T)"}, "gamma <= 1/L") if row[1] == "units"]
+    assert level == "error" and "would repair it" not in text  # L alone repairs nothing
+    ((level, *_, text),) = [row for row in warned({"gap": "F/T + 0*L*F/T"}) if row[1] == "units"]
+    assert level == "error"
+
+
+def test_vectors_and_their_number_agree():
+    terms = GAP | {"noise": "gamma*L*sum(w**2)*sigma**2/N"}
+    assert not [row for row in warned(terms, "gamma <= 1/L") if row[1] == "feasible"]

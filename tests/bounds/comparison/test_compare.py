@@ -265,6 +265,18 @@ def test_counts_vary_over_whole_numbers_only():
     assert whole_settings([THEOREM], "sigma", values) is values
 
 
+def test_bounds_for_different_oracles_are_never_about_the_same_run():
+    storm, sgd = "patel-2022/minibatch-storm", "patel-2022/minibatch-sgd-nonconvex"
+    found = compare([storm, sgd], ("T", [10, 100]), dict(F=1, sigma=1, N=4, I=2, L=1, Lp=1))
+    said = "oracle two-point against one-point"
+    assert f"{storm} [printed] and {sgd} [printed] are never about the same run: {said}" in found.notes
+    lower = ("patel-2022/centralized-lower-bound", "arjevani-2023/lower-bound-mean-squared-smooth")
+    for key in (*lower, "patel-2022/ce-lsgd"):
+        assert [d.never_together for d in comparability([key, "ghadimi-2013/sgd"])] == [said]
+    assert [d.never_together for d in comparability(lower)] == [""]
+    assert [d.never_together for d in comparability(["arjevani-2023/lower-bound-bounded-variance", sgd])] == [""]
+
+
 # --- The comparability matrix ---
 
 

@@ -189,7 +189,7 @@ def cohort_ratios(rng):
         gamma = 0.999 / (8 * L * I) * 10 ** rng.uniform(-1, 0)
         eta = 0.999 / (24 * I * L * gamma)
         at |= {"local_steps": I, "rounds": T, "participating_clients": S, "local_step_size": gamma}
-        at |= {"server_multiplier": eta, "cstep": 0.999 * (0.5 - 15 * I**2 * gamma**2 * L**2)}
+        at |= {"server_multiplier": eta, "descent_share": 0.999 * (0.5 - 15 * I**2 * gamma**2 * L**2)}
         cohorts = [*itertools.combinations(range(3), S)]
         models, squares = [problem.start], []
         for r in range(T):
@@ -203,14 +203,16 @@ def cohort_ratios(rng):
                     drift = ((updates - problem.grads(x)) ** 2).sum(axis=1).mean()
                     known = at | {
                         "squared_gradient_norm": (problem.full(x) ** 2).sum(),
-                        "squared_mean_update": (updates.mean(axis=0) ** 2).sum(),
-                        "squared_drift": drift,
-                        "squared_cohort_update": np.mean([(mean**2).sum() for mean in means]),
+                        "mean_direction_error": ((updates.mean(axis=0) - problem.full(x)) ** 2).sum(),
+                        "local_gradient_error": drift,
+                        "squared_sampled_direction": np.mean([(mean**2).sum() for mean in means]),
                     }
-                    decrease = np.mean([problem.gap(y) for y in after]) - problem.gap(x)
-                    yield "jhunjhunwala-2022/lemma-5[explicit]", decrease, known
+                    increase = np.mean([problem.gap(y) for y in after]) - problem.gap(x)
+                    squared = known["squared_gradient_norm"] + (updates.mean(axis=0) ** 2).sum()
+                    left = increase + eta * gamma * I / 2 * squared
+                    yield "jhunjhunwala-2022/lemma-5[explicit]", left, known
                     yield "jhunjhunwala-2022/lemma-6[explicit]", drift, known
-                    yield "jhunjhunwala-2022/lemma-7[explicit]", known["squared_cohort_update"], known
+                    yield "jhunjhunwala-2022/lemma-7[explicit]", known["squared_sampled_direction"], known
             models = after
         yield "jhunjhunwala-2022/fedavg[explicit]", min(squares), at
         if S == 3:
@@ -280,11 +282,12 @@ def noise_ratios(rng):
                 served = rows([gamma] * K, 0.999 * eta)[2][:-1]
                 left = min(2 * h0 * gap(row) for row in served)
                 steps = {"local_step_size": gamma, "server_multiplier": 0.999 * eta}
-                yield f"{name}[explicit]", left, at | steps | {"cstep": 0.999 * (0.5 - 15 * I**2 * gamma**2 * L**2)}
+                steps["descent_share"] = 0.999 * (0.5 - 15 * I**2 * gamma**2 * L**2)
+                yield f"{name}[explicit]", left, at | steps
 
 
 def fedprox_ratios(rng):
-    """F/rho for one round of exact local solutions, in place of the decrease: the bound of |grad f|^2 for T = 1."""
+    """|grad f|^2 before a round of exact local solutions, and the decrease in the round."""
     for _ in range(40):
         problem = Quadratics(rng, 3, 2, spread=(-3, -1))
         x, S, mup = problem.start, int(rng.integers(10, 1000)), 10 ** rng.uniform(0.5, 2)
@@ -295,7 +298,7 @@ def fedprox_ratios(rng):
         )
         spread = np.mean([(y - local.mean(axis=0)) @ problem.mean_H @ (y - local.mean(axis=0)) for y in local])
         after = problem.gap(local.mean(axis=0)) + spread / (2 * S)  # S devices sampled with replacement
-        at = problem.constants() | {"initial_gap": problem.gap(x) - after, "rounds": 1, "participating_clients": S}
+        at = problem.constants() | {"expected_decrease": problem.gap(x) - after, "participating_clients": S}
         at |= {"negative_curvature": 0.0, "proximal_parameter": mup, "inexactness": 0.0}
         at["relative_dissimilarity"] = math.sqrt((gradients**2).sum(axis=1).mean() / square)
         yield "li-2020b/fedprox-round[explicit]", square, at

@@ -9,7 +9,7 @@ rounds R(epsilon) is solved for epsilon one term at a time: R = a/epsilon^2 give
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, sqrt
 from typing import Any
@@ -20,7 +20,6 @@ CONCEPTS = {
     "Bd": "relative_dissimilarity",
     "D2": "initial_squared_distance",
     "F": "initial_gap",
-    "G": "gradient_bound",
     "G0": "initial_gradient_error",
     "Gamma": "function_heterogeneity",
     "Gd": "heterogeneity_offset",
@@ -35,15 +34,18 @@ CONCEPTS = {
     "S": "participating_clients",
     "T": "rounds",
     "alpha": "compressor_contraction",
-    "cstep": "cstep",
+    "cstep": "descent_share",
     "d": "gradient_divergence_sup",
-    "drift": "squared_drift",
-    "embedding": "squared_embedding_error",
+    "decrease": "expected_decrease",
+    "direction": "mean_direction_error",
+    "drift": "local_gradient_error",
+    "embedding": "compression_error",
+    "embedding_gradient": "embedding_gradient_bound",
+    "embedding_hessian": "embedding_hessian_bound",
     "eta": "server_multiplier",
     "gamma": "local_step_size",
     "gradsq": "squared_gradient_norm",
-    "hbarsq": "squared_mean_update",
-    "hsq": "squared_cohort_update",
+    "hsq": "squared_sampled_direction",
     "ine": "inexactness",
     "kappa": "condition_number",
     "mu": "strong_convexity",
@@ -51,11 +53,13 @@ CONCEPTS = {
     "omega": "compressor_variance",
     "pc": "communication_probability",
     "ps": "synchronization_probability",
+    "radius": "squared_radius",
     "sigma": "gradient_noise",
     "sigmastar": "optimum_noise",
     "tau": "hessian_heterogeneity",
     "unavailable": "unavailable_rounds",
     "w": "objective_weights",
+    "y": "local_steps_by_client",
     "zeta": "mean_gradient_divergence",
     "zetastar": "optimum_heterogeneity",
     "zl": "lag_threshold",
@@ -137,13 +141,12 @@ add(
         + (L * zetastar**2 * D2**2) ** (1 / 3) / T ** (2 / 3)
     ),
 )  # fmt: skip
-# Iterations K = I T to epsilon: L F (sigma^2/(N eps^2) + (zeta I + sigma sqrt(I))/eps^(3/2) + I/eps).
+# Iterations K = I T to epsilon: L F (sigma^2/(N eps^2) + (zeta I + sigma sqrt(I))/eps^(3/2) + I/eps), three fractions.
 add(
     "koloskova-2020/local-sgd-nonconvex[printed]", KOLOSKOVA, "memory",
     lambda L, F, sigma, zeta, T, I, N: (
         sqrt(L * F * sigma**2 / (N * I * T))
-        + (L * F * zeta / T) ** (2 / 3)
-        + (L * F * sigma / (sqrt(I) * T)) ** (2 / 3)
+        + (L * F * (zeta * I + sigma * sqrt(I)) / (I * T)) ** (2 / 3)
         + L * F / T
     ),
 )  # fmt: skip
@@ -299,12 +302,13 @@ add(
     "jhunjhunwala-2022/fedavg[explicit]", f"{FEDVARP}, derived from lemmas 5 to 7 of its supplement", "constants",
     jhunjhunwala_explicit, jhunjhunwala_fits,
 )  # fmt: skip
+# (e/2)(|grad f|^2 + E|hbar|^2), which the lemma subtracts, is on the left-hand side.
 add(
     "jhunjhunwala-2022/lemma-5[explicit]", f"{FEDVARP}, supplement, Lemma 5", "constants",
-    lambda L, sigma, gamma, eta, I, S, gradsq, hbarsq, drift, hsq: (
-        -eta * gamma * I / 2 * (gradsq + hbarsq - drift)
-        + (eta * gamma * I) ** 2 * L / 2 * (2 * sigma**2 / (S * I) + 2 * hsq)
+    lambda L, sigma, gamma, eta, I, S, direction, hsq: (
+        eta * gamma * I / 2 * direction + (eta * gamma * I) ** 2 * L / 2 * (2 * sigma**2 / (S * I) + 2 * hsq)
     ),
+    lambda S, N: S <= N,
 )  # fmt: skip
 add(
     "jhunjhunwala-2022/lemma-6[explicit]", f"{FEDVARP}, supplement, Lemma 6", "constants",
@@ -351,6 +355,15 @@ add(
     "karimireddy-2020/fedavg-nonconvex[printed]", SCAFFOLD.format("Theorem I"), "order",
     lambda L, F, sigma, Gd, Bd, T, I, N, S: (
         sqrt(L * sigma**2 * F / (I * S * T))
+        + sqrt((1 - S / N) * Gd**2 * F / (S * T))
+        + (sqrt(L) * Gd / T) ** (2 / 3)
+        + Bd**2 * L * F / T
+    ),
+)  # fmt: skip
+add(
+    "karimireddy-2020/fedavg-nonconvex[repaired:units]", SCAFFOLD.format("Theorem I"), "order",
+    lambda L, F, sigma, Gd, Bd, T, I, N, S: (
+        sqrt(L * sigma**2 * F / (I * S * T))
         + sqrt((1 - S / N) * L * Gd**2 * F / (S * T))
         + (L * F * Gd / T) ** (2 / 3)
         + Bd**2 * L * F / T
@@ -373,10 +386,10 @@ def fedprox_decrease(L: float, Lm: float, mup: float, ine: float, Bd: float, S: 
     )
 
 
-# The decrease of every round, added up: the mean of |grad f|^2 over T rounds is at most F/(rho T).
+# f(x) - E f(x+) >= rho |grad f(x)|^2, solved for |grad f(x)|^2.
 add(
     "li-2020b/fedprox-round[explicit]", "Li et al. 2020 (FedProx), Theorem 4; three transcriptions of it", "quoted",
-    lambda F, T, L, Lm, mup, ine, Bd, S: F / (fedprox_decrease(L, Lm, mup, ine, Bd, S) * T),
+    lambda decrease, L, Lm, mup, ine, Bd, S: decrease / fedprox_decrease(L, Lm, mup, ine, Bd, S),
     lambda L, Lm, mup, ine, Bd, S: mup > Lm and fedprox_decrease(L, Lm, mup, ine, Bd, S) > 0,
 )  # fmt: skip
 
@@ -455,23 +468,24 @@ add(
 )  # fmt: skip
 add(
     "patel-2022/partial-lower-bound[printed]", PATEL_2022.format("Theorem 4.5"), "order",
-    lambda Lp, F, sigma, d, tau, S, I, T: (
-        min(F * tau / T, d**2 / T)
+    lambda Lp, F, sigma, zeta, tau, S, I, T: (
+        min(F * tau / T, zeta**2 / T)
         + F * Lp / (I * T)
         + storm_noise(Lp, F, sigma, S * I * T)
-        + d**2 / (S * T)
-        + (d * F * Lp / (S * I * T)) ** (2 / 3)
+        + zeta**2 / (S * T)
+        + (zeta * F * Lp / (S * I * T)) ** (2 / 3)
     ),
-    lambda Lp, F, d, tau: tau <= 2 * Lp and d**2 <= F * Lp,
+    lambda Lp, F, zeta, tau: tau <= 2 * Lp and zeta**2 <= F * Lp,
 )  # fmt: skip
+# Queries are those of all clients.
 ARJEVANI = "Arjevani et al. 2023, summary of the paper"
 add(
     "arjevani-2023/lower-bound-bounded-variance[printed]", ARJEVANI, "quoted",
-    lambda L, F, sigma, K: sqrt(F * L * sigma**2 / K),
+    lambda L, F, sigma, N, I, T: sqrt(F * L * sigma**2 / (N * I * T)),
 )  # fmt: skip
 add(
     "arjevani-2023/lower-bound-mean-squared-smooth[printed]", ARJEVANI, "quoted",
-    lambda Lp, F, sigma, K: storm_noise(Lp, F, sigma, K),
+    lambda Lp, F, sigma, N, I, T: storm_noise(Lp, F, sigma, N * I * T),
 )  # fmt: skip
 
 # --- Other federated methods ----------------------------------------------------------------------------------------
@@ -486,23 +500,36 @@ add(
         8 * L * I * gamma <= 1 and eta * gamma * I * L <= 1 and cstep <= 1 / 2 - 15 * I**2 * gamma**2 * L**2
     ),
 )  # fmt: skip
-# Equal local steps and weights: A = 1, B = I - 1, C = I (I - 1); the O swallows F and L.
+# SGD without momentum: |a_n|_1 = |a_n|_2^2 = y_n and the last entry of a_n is 1; weights of the update equal w.
+
+
+def fednova(sigma: float, Gd: float, w: Sequence[float], y: Sequence[float], T: int, gap: float) -> float:
+    """(ym/ye)/sqrt(m ym T) + A sigma^2/sqrt(m ym T) + m B sigma^2/(ym T) + m C kappa^2/(ym T), the first times gap."""
+    m, mean, effective = len(y), sum(y) / len(y), sum(a * b for a, b in zip(w, y, strict=True))
+    A = m * effective * sum(a**2 / b for a, b in zip(w, y, strict=True))
+    B = sum(a * (b - 1) for a, b in zip(w, y, strict=True))
+    C = max(b * (b - 1) for b in y)
+    size = sqrt(m * mean * T)
+    return gap * mean / effective / size + A * sigma**2 / size + m * (B * sigma**2 + C * Gd**2) / (mean * T)
+
+
+FEDNOVA = "Wang et al. 2020 (FedNova), Theorems 1 and 3; text of the paper"
 add(
-    "wang-2020/fednova[printed]", "Wang et al. 2020 (FedNova), Theorems 1 and 3; text of the paper", "order",
-    lambda sigma, zeta, N, I, T: (
-        1 / sqrt(N * I * T)
-        + sigma**2 / sqrt(N * I * T)
-        + N * (I - 1) * sigma**2 / (I * T)
-        + N * I * (I - 1) * zeta**2 / (I * T)
-    ),
+    "wang-2020/fednova[printed]", FEDNOVA, "order",
+    lambda sigma, Gd, w, y, T: fednova(sigma, Gd, w, y, T, 1),
+)  # fmt: skip
+# The gap f(x_0) - f* has no factor in the paper; the units need L F.
+add(
+    "wang-2020/fednova[repaired:units]", FEDNOVA, "order",
+    lambda L, F, sigma, Gd, w, y, T: fednova(sigma, Gd, w, y, T, L * F),
 )  # fmt: skip
 add(
     "reddi-2021/fedadam[printed]", "Reddi et al. 2021, Corollary 2", "memory",
-    lambda L, F, G, sigma, zeta, N, I, T: (
+    lambda L, F, Gs, sigma, zeta, N, I, T: (
         F / sqrt(N * I * T)
-        + sigma**2 * L / (G**2 * sqrt(N * I * T))
-        + (sigma**2 + I * zeta**2) / (G * I * T)
-        + (sigma**2 + I * zeta**2) * L * sqrt(N) / (G**2 * sqrt(I) * T**1.5)
+        + sigma**2 * L / (Gs**2 * sqrt(N * I * T))
+        + (sigma**2 + I * zeta**2) / (Gs * I * T)
+        + (sigma**2 + I * zeta**2) * L * sqrt(N) / (Gs**2 * sqrt(I) * T**1.5)
     ),
 )  # fmt: skip
 add(
@@ -511,16 +538,22 @@ add(
 )  # fmt: skip
 add(
     "castiglia-2022/c-vfl[printed]", "Castiglia et al. 2022, Theorem 1", "memory",
-    lambda L, F, sigma, gamma, I, K, embedding: (
-        4 * F / (gamma * K) + 6 * gamma * I * L * sigma**2 + 92 * I**2 * embedding
+    lambda L, F, sigma, gamma, I, K, embedding_hessian, embedding_gradient, embedding: (
+        4 * F / (gamma * K)
+        + 6 * gamma * I * L * sigma**2
+        + 92 * I**2 * embedding_hessian**2 * embedding_gradient**2 * embedding
     ),
     lambda L, gamma, I: 16 * I * L * gamma <= 1,
 )  # fmt: skip
 add(
     "sharma-2022/local-sgda-ncsc[printed]", "Sharma et al. 2022, as in Table 2 of Sharma et al. 2023", "quoted",
-    lambda sigma, d, N, I, T: 1 / sqrt(N * I * T) + N * I * (sigma**2 + d**2) / T,
+    lambda sigma, zeta, N, I, T: 1 / sqrt(N * I * T) + N * I * (sigma**2 + zeta**2) / T,
 )  # fmt: skip
+# Gradients to epsilon: (kappa^2 L F + kappa L^2 D^2)/eps^2 max(1, kappa sigma^2/eps^2); the table has kappa^3/eps^4.
 add(
-    "lin-2020/sgda-ncsc[printed]", "Lin et al. 2020, as in a table of the authors' later paper", "quoted",
-    lambda kappa, K: sqrt(kappa**3 / K),
+    "lin-2020/sgda-ncsc[printed]", "Lin et al. 2020, Theorem 4.5; a table of Sharma et al. 2022", "memory",
+    lambda kappa, L, F, radius, sigma, K: (
+        (kappa**2 * L * F + kappa * L**2 * radius) / K
+        + sqrt((kappa**2 * L * F + kappa * L**2 * radius) * kappa * sigma**2 / K)
+    ),
 )  # fmt: skip

@@ -304,6 +304,19 @@ def test_the_first_step_of_adam_is_that_of_its_formula() -> None:
     assert np.allclose(moved, 0.1 * np.sign(delta), rtol=1e-4)
 
 
+def test_adam_without_memory_and_with_a_large_tau_is_fedavg_with_a_server_multiplier() -> None:
+    """x + eta D / (|D| + tau) with eta = 3/2 tau tends to x + 3/2 D."""
+    process, tau = Bernoulli(CLIENTS, 0.4), 1e9
+    adam, amplified = FedAdam(0.05, 2, 1.5 * tau, 0.0, 0.0, tau), GeneralizedFedAvg(0.05, 2, 1.5, 1)
+    assert np.abs(models(adam, noisy(), process) - models(amplified, noisy(), process)).max() < 1e-8
+
+
+def test_adam_stays_where_fedavg_does_and_remembers_nothing_there() -> None:
+    """Equal clients at their minimizer: all updates and the first moment are zero."""
+    alike = Quadratic([1.0, 3.0], [[1.0, -2.0]] * 3, x0=[1.0, -2.0])
+    assert (models(FedAdam(0.1, 3), alike, WithoutReplacement(3, 2)) == [1.0, -2.0]).all()
+
+
 @pytest.mark.parametrize("kind", ["fedavgm", "fedadam"])
 def test_a_round_without_participants_changes_nothing_at_the_server(kind: str) -> None:
     problem, algorithm = random_quadratic(CLIENTS, 3), build(kind, local_steps=2)

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from fedbounds.algorithms import Algorithm, FedAdam, FedAvg, FedAvgM, GeneralizedFedAvg
+from fedbounds.algorithms import Algorithm, FedAdam, FedAvg, FedAvgM, GeneralizedFedAvg, algorithm_from_spec
 from fedbounds.bounds.advice.coverage import covers
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import PAPERS, paper
@@ -26,6 +26,14 @@ RUNS: dict[str, tuple[Algorithm, str]] = {
     "unequal": (FedAvg(0.02, (1, 2, 3)), "differ .* same number I of local steps .* with equal local_steps"),
     "fedavgm": (FedAvgM(0.02, 2), "generalized FedAvg, not fedavgm: .* for generalized-fedavg"),
     "fedadam": (FedAdam(0.02, 2), "generalized FedAvg, not fedadam: .* for generalized-fedavg"),
+} | {
+    kind: (algorithm_from_spec({"kind": kind} | numbers), f"generalized FedAvg, not {kind}: .* for generalized-fedavg")
+    for kind, numbers in {
+        "fedprox": {"local_step_size": 0.02, "local_steps": 2, "proximal_mu": 0.5},
+        "fednova": {"local_step_size": 0.02, "local_steps": (1, 2, 3)},
+        "scaffold": {"local_step_size": 0.02, "local_steps": 2},
+        "ef21": {"step_size": 0.02, "share": 0.5},
+    }.items()
 }
 PROBLEM = random_quadratic(N, 2)
 EVERYONE = Full(N)
@@ -75,6 +83,10 @@ def test_equal_local_steps_of_each_client_are_compared_as_one_number() -> None:
         ("unequal local steps", "local-steps"),
         ("server momentum", "averaging-server"),
         ("fedadam", "averaging-server"),
+        ("fedprox", "plain-local-steps"),
+        ("fednova", "averaging-server"),
+        ("scaffold", "averaging-server"),
+        ("ef21", "averaging-server"),
     ],
 )
 def test_the_nearest_theorem_is_excluded_by_that_assumption_alone(phrase: str, assumption: str) -> None:
@@ -88,4 +100,6 @@ def test_momentum_of_clients_excludes_no_theorem_about_any_coefficients() -> Non
     setting = "non-convex, strongly concave, uniform sampling, bounded heterogeneity, bounded variance"
     plain, momentum = (covers(f"{setting}{also}", paper="fed-norm-sgda") for also in ("", ", momentum"))
     assert momentum.of("fed-norm-sgda/theorem-1").answer == plain.of("fed-norm-sgda/theorem-1").answer != "not covered"
-    assert covers(f"{setting}, server momentum", paper="fed-norm-sgda").of("fed-norm-sgda/theorem-1").excluded
+    for other, assumption in (("server momentum", "averaging-server"), ("proximal term", "growing-coefficients")):
+        excluded = covers(f"{setting}, {other}", paper="fed-norm-sgda").of("fed-norm-sgda/theorem-1").excluded
+        assert [each.name for each in excluded] == [assumption]

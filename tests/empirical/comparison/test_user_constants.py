@@ -135,10 +135,7 @@ def test_a_divergence_that_does_not_exist_has_no_ground_in_what_is_given() -> No
 
 def test_the_table_of_sides_is_about_concepts_of_the_papers() -> None:
     concepts = {
-        quantity.concept
-        for paper in PAPERS
-        for r in paper_module(paper).RESULTS
-        for quantity in r.notation.values()
+        quantity.concept for paper in PAPERS for r in paper_module(paper).RESULTS for quantity in r.notation.values()
     }
     assert not MAY_BE.keys() - concepts
     for counted in ("rounds", "iterations", "interval", "local_steps", "clients", "participating_clients", "parameters",

@@ -121,6 +121,7 @@ MORE = {
     "fedmrn": {"amplitude": 0.01},
     "fedmrn-analysis": {"amplitude": 0.01},
     "fedpm": {"local_step_size": 10.0},
+    "fedprox": {"proximal_mu": 0.5},
     **{key: {"interval": 2} for key in ("wait-minibatch", "wait-full", "wait-for-all", "frozen-gradient")},
 }
 
@@ -128,7 +129,8 @@ MORE = {
 @pytest.mark.parametrize("kind", [kind for kind, one in algorithms().items() if not (one.ascends or one.tiered)])
 def test_every_algorithm_trains_long_short_term_memory_in_both_engines_alike(kind):
     step = "step_size" if kind in ("wait-for-all", "frozen-gradient") else "local_step_size"
-    algorithm = algorithm_from_spec({"kind": kind, step: 0.1, "local_steps": 2} | MORE.get(kind, {}))
+    steps = {"step_size": 0.1, "share": 0.1} if kind == "ef21" else {step: 0.1, "local_steps": 2}
+    algorithm = algorithm_from_spec({"kind": kind, **steps} | MORE.get(kind, {}))
     problem = problem_from_spec({"kind": "images", "dataset": SMALL, "network": "lstm-small", "clients": 5, "batch": 4,
                                  "partition": "even"})  # fmt: skip
     runs = [simulate(algorithm, problem, WithoutReplacement(5, 4), 6, engine=engine, record_models=True)

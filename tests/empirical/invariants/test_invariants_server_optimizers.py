@@ -1,4 +1,4 @@
-"""Property tests of server momentum and Adam: correct implementations pass, usual errors are found."""
+"""Property tests of other algorithms than FedAvg: correct implementations pass, usual errors are found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import reference_run
 
 
 def mean_update(problem: Any, x: np.ndarray, row: np.ndarray, t: int, step_size: float, local_steps: int) -> np.ndarray:
@@ -88,3 +90,36 @@ def test_given_numbers_are_those_of_an_implementation_that_names_none() -> None:
         algorithm="fedavgm", server_momentum=0.9, invariants=["reference twin"], examples=10,
     )  # fmt: skip
     assert same["reference twin"].status == "held"
+
+
+@pytest.mark.parametrize(("kind", "number"), [("fedprox", "proximal_mu"), ("fednova", "client_steps")])
+def test_a_number_that_differs_from_case_to_case_must_be_named_by_the_run(kind: str, number: str) -> None:
+    """The unit of mu is f/x^2, and there is a number of steps for each client: no value suits all cases."""
+    with pytest.raises(FedboundsError, match=f"{number} differs from case to case; name the parameter {number}"):
+        check_invariants(reference_run(kind), algorithm=kind, **{number: 1.0})
+
+    def fixed(problem: Any, weights: np.ndarray, **numbers: Any) -> np.ndarray:
+        return reference_run("fedavg")(problem, weights, **numbers)
+
+    report = check_invariants(fixed, algorithm=kind, examples=4)
+    assert report["reference twin"].status == "not compared"
+    assert f"NOT COMPARED with the reference: name the parameter {number} in the run" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("kind", "special"),
+    [
+        ("fedprox", {"one local step"}),
+        ("fednova", {"equal local steps"}),
+        ("scaffold", {"one step of all clients", "equal clients"}),
+        ("ef21", {"one coordinate"}),
+        ("fedadam", set()),
+    ],
+)
+def test_special_cases_are_those_of_the_algorithm(kind: str, special: set[str]) -> None:
+    report = check_invariants(reference_run(kind), algorithm=kind, examples=4)
+    names = {verdict.name for verdict in report.verdicts}
+    assert report.passed and names & {"one local step", "equal local steps", "equal clients", "one coordinate",
+                                      "one step of all clients"} == special  # fmt: skip
+    with pytest.raises(FedboundsError, match="unknown invariant 'one coordinates'"):
+        check_invariants(reference_run("ef21"), algorithm="ef21", invariants=["one coordinates"])

@@ -31,7 +31,7 @@ NUMBERS = {
     **dict.fromkeys(("local_step_size", "local_ascent_step_size", "step_size", "ascent_step_size"), 0.05),
     **dict.fromkeys(("server_step_size", "server_ascent_step_size"), 0.1),
     **{"local_steps": 2, "interval": 3, "weights": [1.0, 2.0, 1.0, 3.0], "server_multiplier": 1.5},
-    **{"amplitude": 0.1, "compressor": {"kind": "terngrad"}},
+    **{"amplitude": 0.1, "compressor": {"kind": "terngrad"}, "proximal_mu": 0.5, "share": 0.5},
 }
 OWN = {
     "fedavg": {"local_steps": 2},
@@ -41,6 +41,8 @@ OWN = {
     "local-sgda": {"local_steps": 3},
     "fedmrn-analysis": {"amplitude": 0.1},
     "known-participation": {"probability": 0.5},
+    "fedprox": {"local_steps": [1, 2, 3, 2]},
+    "fednova": {"local_steps": {"low": 1, "high": 3}, "effective_local_steps": None},
     "fed-norm-sgda": {"local_steps": {"low": 1, "high": 3}, "snapshot_period": 2},
 }
 WELL = {"slopes": [[1.0], [-1.0], [0.5], [-0.5]], "ripple": 0.3, "depth": 0.5, "bend": 0.8}

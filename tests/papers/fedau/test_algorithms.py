@@ -377,7 +377,7 @@ def test_stored_updates_are_overwritten_in_place_and_refused_where_they_cannot_f
     drawn = Cohort.from_rounds([Round(np.array([1]), np.array([1.0]))])
     pairs = Pairs(torch.tensor([0]), torch.tensor([1]), torch.tensor([1.0]), torch.ones(1, 2))
     after = algorithm.server_update(state, 0, RoundReport(torch.zeros(1, 2), drawn, pairs))
-    assert after.updates.data_ptr() == state.updates.data_ptr()
+    assert after.own.data_ptr() == state.own.data_ptr()
     with pytest.raises(FedboundsError, match=f"{algorithm.kind} keeps the updates of clients = {2**40}.*memory"):
         algorithm.init(torch.zeros(1, 2), 2**40)
 

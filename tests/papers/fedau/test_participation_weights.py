@@ -220,6 +220,7 @@ def test_an_estimator_by_hand_keeps_every_invariant():
     check_weights(by_hand, examples=40, seed=3).raise_if_broken()
 
 
+@pytest.mark.usefixtures("no_shrinking")
 @pytest.mark.parametrize("bug", MUTANTS)
 def test_every_planted_bug_breaks_the_invariants_that_it_should_and_no_other(bug):
     right, wrong, named = MUTANTS[bug]
@@ -240,8 +241,8 @@ def test_an_estimator_with_a_cutoff_of_its_own_keeps_every_invariant_that_its_ca
 
 
 @pytest.mark.parametrize(("own", "given"), [(math.inf, 100), (99, 100), (101, 100), (math.inf, 50), (80, math.inf)])
-def test_a_given_cutoff_is_exceeded_by_some_record(own, given, monkeypatch):
-    monkeypatch.setattr("fedbounds.empirical.invariants.search.SHRINKING", 0)
+@pytest.mark.usefixtures("no_shrinking")
+def test_a_given_cutoff_is_exceeded_by_some_record(own, given):
     report = check_weights(of_cutoff(own), cases=weight_cases(cutoffs=(given,)), examples=40)
     assert report["reference twin"].status == "broken"
 

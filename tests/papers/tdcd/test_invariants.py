@@ -141,6 +141,7 @@ def test_every_invariant_says_in_a_line_what_it_is():
         assert said.endswith(".") and len(said) < 130, name
 
 
+@pytest.mark.usefixtures("no_shrinking")
 @pytest.mark.parametrize("bug", ALL)
 def test_a_bug_is_found_by_the_invariant_that_speaks_of_it_and_named(bug):
     of, changes, name, cause = ALL[bug]

@@ -1,0 +1,96 @@
+"""Checks of a stated theorem against the reference theorems of its class.
+
+A bound that falls faster with the number of rounds than a lower bound for a class that it covers is false. A bound that
+is far above an explicit one of which the assumptions hold in its setting has room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fedbounds.bounds.advice.coverage import coverage
+from fedbounds.bounds.advice.theorem_check import Finding, constants_at, draw_constants
+from fedbounds.bounds.asymptotics.rates import rate
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import papers
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.theorem_file import TheoremFile, read_theorem_file
+
+OPEN = {"heterogeneity", "local-steps"}  # properties that a lower bound may leave open: its problem may be the easiest
+FAR = 10  # times another bound, in every random setting
+
+
+def compare_with_references(theorem: TheoremFile) -> Iterator[Finding]:
+    """What the reference theorems say of every form; nothing without a setting, or where none is about it."""
+    mine = theorem.result
+    if theorem.setting is None or mine.measure.lower:
+        return
+    others = [r for p in papers(references=True) for r in p.results if r.file and r.key != mine.key]
+    for form in mine.forms:
+        place = () if len(mine.forms) == 1 else ("forms", form.name)
+        for about in map(read_theorem_file, (other.file for other in others)):
+            found = (_below if about.result.measure.lower else _far_above)(theorem, form, about)
+            if found is not None:
+                yield replace(found, form=form.name, place=(*place, "terms"))
+
+
+def _covers(result: Result, form: Form, other: TheoremFile) -> bool:
+    """Whether a form covers the class of a lower bound, which may leave open how clients differ and work."""
+    if other.setting is None:
+        return False
+    found = coverage(result, form, (), other.setting)
+    return found.answer != "not covered" and found.only_if.keys() <= OPEN - other.setting.said.keys()
+
+
+def _below(theorem: TheoremFile, form: Form, lower: TheoremFile) -> Finding | None:
+    """A bound that falls faster than a lower bound for a class that it covers."""
+    result, other = theorem.result, lower.result
+    own = form.measure or result.measure
+    if lower.algorithm not in ("", theorem.algorithm) or own.of != other.measure.of or not _covers(result, form, lower):
+        return None
+    try:
+        mine, theirs = rate(result, form), rate(other, other.form())
+    except FedboundsError:
+        return None
+    if mine.stays or theirs.stays or mine.power <= theirs.power:
+        return None
+    text = (
+        f"false: it falls as {mine.rounds}^(-{mine.power}), and no method does better than "
+        f"{theirs.rounds}^(-{theirs.power}) on some problem that it covers: {other.key} ({other.source})"
+    )
+    return Finding("error", "references", "", text)
+
+
+def _far_above(theorem: TheoremFile, form: Form, upper: TheoremFile) -> Finding | None:
+    """An explicit bound that is at least FAR times another one, whose class contains its setting, everywhere."""
+    result, other = theorem.result, upper.result
+    if form.order_only or form.prescribes or other.form().order_only:
+        return None
+    theirs, own = other.form().measure or other.measure, form.measure or result.measure
+    if not own.is_at_most(theirs) or theorem.setting is None or upper.algorithm != theorem.algorithm:
+        return None
+    if coverage(other, other.form(), (), theorem.setting).answer != "covered":
+        return None
+    drawn = draw_constants(result, form)
+    if drawn is None:
+        return None
+    evaluation, constants = drawn
+    known = {result.notation[name].concept: values for name, values in constants.items()}
+    wanted = {q.concept for q in other.notation.values() if q.name in other.form().needs}
+    if not wanted <= known.keys():
+        return None
+    at = evaluate(other, {c: known[c] for c in wanted}, other.form().name, strict=False)
+    both = evaluation.valid & at.valid & (np.asarray(at.value) > 0)
+    if not both.any():
+        return None
+    ratios = np.where(both, np.asarray(evaluation.value) / np.where(both, at.value, 1), np.inf)
+    least = int(np.argmin(ratios))
+    if not ratios[least] > FAR:
+        return None
+    text = f"at least {number(float(ratios[least]))} times {other.key} [{other.form().name}], which covers its setting"
+    return Finding("warning", "references", "", text, (), constants_at(constants, least))

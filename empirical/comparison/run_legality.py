@@ -1,0 +1,299 @@
+"""Whether a run that is planned is one that a theorem covers: its conditions and assumptions, before any training.
+
+The constants are those that the problem states and those that the algorithm, the participation and the number of rounds
+determine. Others must be given: nothing is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.checked_conditions import CheckedCondition
+from fedbounds.bounds.evaluation.evaluate import Evaluation, Value, check_assumed
+from fedbounds.bounds.theory.expectation import ExpectedStatement
+from fedbounds.bounds.theory.result import Condition, Form, Result
+from fedbounds.bounds.theory.symbols import Constant
+from fedbounds.empirical.algorithms import algorithm_from_spec
+from fedbounds.empirical.comparison.compare_run import (
+    check_cut_off,
+    check_steps,
+    constants_by_symbol,
+    coverage_doubts,
+    evaluate_horizons,
+    statement_about,
+)
+from fedbounds.empirical.comparison.compare_sweep import (
+    ComparedForm,
+    SweepSetting,
+    check_forms,
+    constants_of,
+    forms_of_runs,
+    has_algorithm,
+    named_forms,
+    settings_of,
+)
+from fedbounds.empirical.comparison.paper_runs import (
+    FUNCTION_GAP,
+    GRADIENT_OF_F,
+    ComparedRun,
+    Constants,
+    PaperRuns,
+    RunFacts,
+    UnknownPaper,
+    paper_of,
+    problem_assumptions,
+    problem_constants,
+)
+from fedbounds.empirical.comparison.run_setting import RunSetting, counted_rounds
+from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds
+from fedbounds.empirical.problems.problem import Synthetic
+from fedbounds.empirical.sweep import Sweep
+
+Answer = Literal["legal", "undecided", "not legal"]
+ORDER: Sequence[Answer] = ("legal", "undecided", "not legal")
+MOST = 5  # theorems that are shown where none is named
+
+
+@dataclass(frozen=True, eq=False)
+class RunLegality:
+    """Whether one theorem covers one planned run."""
+
+    claim: str  # of the theorem: key[form]
+    reasons: tuple[str, ...] = ()  # why the run is not one of the theorem's
+    conditions: tuple[CheckedCondition, ...] = ()  # those whose constants are known
+    missing: Mapping[str, str] = ()  # pyright: ignore[reportAssignmentType]  # symbol to meaning: constants to give
+    open_conditions: tuple[str, ...] = ()  # the conditions that need them
+    not_checked: tuple[str, ...] = ()  # assumptions that nothing here decides
+    notes: tuple[str, ...] = ()  # which statement was taken
+    constants: Mapping[str, Constant] = ()  # pyright: ignore[reportAssignmentType]
+
+    @property
+    def failed(self) -> tuple[CheckedCondition, ...]:
+        """The conditions that fail."""
+        return tuple(check for check in self.conditions if not np.all(check.holds))
+
+    @property
+    def answer(self) -> Answer:
+        """Legal if all conditions hold and nothing excludes the run."""
+        if self.reasons or self.failed:
+            return "not legal"
+        return "undecided" if self.missing else "legal"
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """From legal to the most reasons against it."""
+        return ORDER.index(self.answer), len(self.reasons) + len(self.failed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "claim": self.claim,
+            "answer": self.answer,
+            "excluded_by": list(self.reasons),
+            "conditions": [
+                {
+                    "text": c.text,
+                    "holds": bool(np.all(c.holds)),
+                    "left": c.left,
+                    "right": c.right,
+                    "limits": c.limits,
+                    "admissible": c.admissible,
+                }
+                for c in self.conditions
+            ],
+            "missing": dict(self.missing),
+            "open_conditions": list(self.open_conditions),
+            "assumptions_not_checked": list(self.not_checked),
+            "notes": list(self.notes),
+            "constants": {n: {"value": c.value, "source": c.source} for n, c in dict(self.constants).items()},
+        }
+
+
+def check_sweep(
+    sweep: Sweep, keys: Sequence[str] = (), given: Mapping[str, Value] | None = None, assume: Sequence[str] = ()
+) -> dict[str, tuple[RunLegality, ...]]:
+    """Every setting of a sweep by its label, with the theorems that are named, or the nearest ones at most five.
+
+    Raises:
+        FedboundsError: an unknown result, constant or assumption, or a constant that contradicts the problem.
+
+    Example:
+        >>> from fedbounds.empirical.sweep import resolve
+        >>> sweep = resolve({"rounds": 30, "problem": {"kind": "toy"}, "participation": {"kind": "cyclic", "clients": 3,
+        ...     "groups": 3}, "algorithm": {"kind": "generalized-fedavg", "local_step_size": 0.2, "local_steps": 1,
+        ...     "server_multiplier": 6, "interval": 3}})
+        >>> (found,) = check_sweep(sweep, ["arbitrary-participation/theorem-3.1"])["sweep"]
+        >>> found.answer, found.failed[0].limits, round(float(found.failed[0].admissible), 4)
+        ('not legal', 'gamma', 0.0278)
+    """
+    requested = named_forms(keys) if keys else tuple(forms_of_runs())
+    given = dict(given or {})
+    check_forms(requested, given, assume)
+    found: dict[str, tuple[RunLegality, ...]] = {}
+    for setting in settings_of(sweep):
+        rows = [(form, check_setting(setting, form, given, assume)) for form in requested]
+        found[setting.label] = tuple(row for _, row in rows) if keys else _nearest(setting, rows)
+    return found
+
+
+def _nearest(setting: SweepSetting, rows: Sequence[tuple[ComparedForm, RunLegality]]) -> tuple[RunLegality, ...]:
+    """The theorems about the objective that come nearest; of papers about other algorithms only if there are no others.
+
+    A theorem comes before a corollary, which sets the step sizes of a theorem.
+    """
+    ascends = "algorithm" in setting.task and algorithm_from_spec(setting.task["algorithm"]).ascends
+
+    def about_objective(form: ComparedForm) -> bool:
+        of = (form.form.measure or form.result.measure).of
+        return ascends or of == GRADIENT_OF_F or of.startswith(FUNCTION_GAP)
+
+    about = [(form, row) for form, row in rows if about_objective(form)]
+    own = [pair for pair in about if has_algorithm(pair[0].result.paper, setting) or pair[1].answer != "not legal"]
+    ranked = sorted(own or about, key=lambda pair: (pair[1].rank[0], pair[0].result.kind != "theorem", pair[1].rank[1]))
+    shown: dict[object, RunLegality] = {}
+    for form, row in ranked:  # of several results of a paper that one reason excludes the first
+        same = (form.result.paper, row.reasons) if row.reasons and not row.failed else row.claim
+        shown.setdefault(same, row)
+    return tuple(shown.values())[:MOST]
+
+
+def check_setting(
+    setting: SweepSetting, form: ComparedForm, given: Mapping[str, Value], assume: Sequence[str] = ()
+) -> RunLegality:
+    """Whether a theorem covers the runs of one setting."""
+    task = setting.task
+    if "algorithm" not in task:
+        why = "the run has phases, a schedule of algorithms: a result is about one algorithm; check each phase alone"
+        return RunLegality(form.claim, (why,))
+    algorithm, problem, process = algorithm_from_spec(task["algorithm"]), setting.problem(), setting.process()
+    try:
+        ahead = RunSetting.ahead(algorithm, problem, process, None, counted_rounds(algorithm, process, task["rounds"]))
+    except FedboundsError as error:
+        return RunLegality(form.claim, (str(error),))
+    return _check_run(ahead, form, constants_of(form.result, given), assume)
+
+
+def _check_run(
+    setting: RunSetting, asked: ComparedForm, given: Mapping[str, Value], assume: Sequence[str]
+) -> RunLegality:
+    setting, statement = statement_about(setting, ExpectedStatement(asked.result, asked.form, asked.result.key))
+    paper = paper_of(statement.result) or UnknownPaper()
+    bare = replace(statement.form, terms=())  # what only the bound needs is not asked for
+    result = replace(statement.result, forms=(bare,), default=bare.name)
+    own = drop_rounds(result, constants_by_symbol(result, given), setting.total)
+    try:
+        steps = paper.steps(setting, None)
+        facts = _facts(paper, setting, bare, result, steps.interval, frozenset(own))
+    except FedboundsError as error:
+        return RunLegality(asked.claim, (str(error),))
+    check_given(result, bare, own, lambda _: facts)
+    known = {name: c for name, c in facts.constants.items() if isinstance(c, Constant)} | own
+    groups = [Missing.of(result, bare, condition, known) for condition in bare.conditions]
+    decided = tuple(each.condition for each in groups if not each.names)
+    found = _without_unknown(setting, facts.found)
+    names = [each.name for each in bare.assumptions]
+    checked = {"assume": check_assumed(names, {*assume} & {"all", *names}), "checked": found, "strict": False}
+    reasons = [*statement.doubts, *coverage_doubts(statement.form, statement.result, paper_of(result), setting)]
+    needed = {name for each in groups for name in each.names}
+    needed |= set(Missing.of(result, replace(bare, conditions=()), None, known).names)
+    try:
+        if not needed or not Missing.of(result, _first_steps(bare), None, known).names:
+            check_cut_off(result, bare, known, steps)
+        evaluation = _evaluate(result, replace(bare, conditions=decided), known, prescribes=not needed, **checked)
+        if not needed:
+            check_steps(evaluation, steps)
+    except FedboundsError as error:
+        return RunLegality(asked.claim, (*reasons, str(error)))
+    statements = {each.name: each.statement for each in bare.assumptions}
+    status = evaluation.assumptions
+    reasons += [f"it violates {n}: {statements[n]}" for n, word in status.items() if word == "violated"]
+    return RunLegality(
+        asked.claim,
+        tuple(reasons),
+        evaluation.conditions,
+        {name: result.notation[name].meaning for name in result.notation if name in needed},
+        tuple(each.condition.words(result.notation) for each in groups if each.names and each.condition),
+        tuple(name for name, word in status.items() if word == "not checked"),
+        statement.notes,
+        evaluation.constants,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Missing:
+    """The constants that a condition, or the prescribed step sizes, still need."""
+
+    condition: Any  # the condition; None for the step sizes
+    names: frozenset[str]
+
+    @staticmethod
+    def of(result: Result, form: Form, condition: Condition | None, known: Mapping[str, Value]) -> Missing:
+        """Those that are neither known nor follow from known ones; of several ways the shortest."""
+
+        def lacking(name: str, pending: frozenset[str]) -> frozenset[str]:
+            if name in known:
+                return frozenset()
+            rules = [rule for rule in form.derived if rule.name == name and not pending & {name, *rule.inputs}]
+            ways = [frozenset().union(*(lacking(i, pending | {name}) for i in rule.inputs)) for rule in rules]
+            optional = any(not rule.inputs for rule in rules)
+            return min([*ways, *([] if optional else [frozenset({name})])], key=len)
+
+        sides = (condition.left, condition.right) if condition is not None else tuple(form.prescribes.values())
+        names = {str(s) for side in sides for s in side.free_symbols} - form.prescribes.keys()
+        return Missing(condition, frozenset().union(*(lacking(name, frozenset()) for name in names)))
+
+
+def _first_steps(form: Form) -> Form:
+    """The form with only those prescribed step sizes that other constants follow from, as a cut-off."""
+    first = {i for rule in form.derived for i in rule.inputs} & form.prescribes.keys()
+    return replace(form, prescribes={name: form.prescribes[name] for name in first})
+
+
+def _evaluate(
+    result: Result, form: Form, known: Mapping[str, Value], *, prescribes: bool, **checked: Any
+) -> Evaluation:
+    """The decided conditions of a form at the last horizon."""
+    form = form if prescribes else replace(form, prescribes={})
+    return evaluate_horizons(replace(result, forms=(form,)), form, known, 1, **checked)[0]
+
+
+def _facts(
+    paper: PaperRuns, setting: RunSetting, form: Form, result: Result, interval: int, given: frozenset[str]
+) -> RunFacts:
+    """The facts of a run that is not made yet; what only a run would show counts as given."""
+    stated = problem_constants(setting.problem)
+
+    def collect(taken: frozenset[str]) -> RunFacts:
+        compared = ComparedRun(setting, form, result, interval, np.array([setting.total]), taken)
+        return paper.collect_facts(compared)
+
+    paper.check_ahead(setting, form, result, interval, given)
+    try:
+        return collect(given)
+    except FedboundsError:
+        unknown = {n for n in result.notation if not isinstance(stated.get(result.notation[n].concept), Constant)}
+        return collect(given | unknown)
+
+
+def _without_unknown(setting: RunSetting, found: Mapping[str, bool]) -> dict[str, bool]:
+    """The findings without those that fail only because a problem, such as a network, does not state a constant."""
+    if isinstance(setting.problem, Synthetic):
+        return dict(found)
+    stated = problem_constants(setting.problem)
+    taken: Constants = {
+        concept: c if isinstance(c, Constant) else Constant(0.0, "given") for concept, c in stated.items()
+    }
+    taken.setdefault("initial_gap", Constant(0.0, "given"))
+    now, then = problem_assumptions(setting, stated), problem_assumptions(setting, taken)
+    open_names = {name for name, holds in now.items() if not holds and then.get(name, True)}
+    return {name: holds for name, holds in found.items() if holds or name not in open_names}
+
+
+def legal_settings(found: Iterable[Sequence[RunLegality]]) -> bool:
+    """Whether every setting is legal under at least one of its theorems."""
+    return all(any(row.answer == "legal" for row in rows) for rows in found)

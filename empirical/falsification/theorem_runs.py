@@ -1,0 +1,239 @@
+r"""Random diagonal quadratics with all their constants, and exact left-hand sides of runs on them.
+
+FedAvg has exact moments, with noise and sampled clients. Without them every algorithm of a specification is run in
+float64, and its left-hand side is exact up to rounding; of FedAvg the mean local models at every iteration are known,
+too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.symbols import Constant
+from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec
+from fedbounds.empirical.algorithms.spec import algorithms
+from fedbounds.empirical.participation import Full, WithoutReplacement
+from fedbounds.empirical.problems import Quadratic
+from fedbounds.empirical.problems.problem import client_gradients
+from fedbounds.empirical.simulation.moments.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
+
+MOMENTS = ("fedavg", "generalized-fedavg")  # kinds with exact moments
+# methods without a simulation of their own -> an algorithm that is one of them, with one local step
+INSTANCES: Mapping[str, str] = {"minibatch-sgd": "fedavg", "three-point-compressors": "ef21"}
+AGGREGATES = ("minimum", "average", "last", "average iterate")
+MEASURED = ("squared gradient norm of f", "function gap", "squared distance to the minimizer")
+STEP_SIZES = ("local_step_size", "server_multiplier", "server_step_size")  # concepts
+# keys of a specification -> the concepts of constants that they are; others must have a default
+FIELDS: Mapping[str, str] = {
+    "local_step_size": "local_step_size",
+    "step_size": "local_step_size",
+    "server_multiplier": "server_multiplier",
+    "server_step_size": "server_step_size",
+    "local_steps": "local_steps",
+    "share": "compressor_contraction",
+    "proximal_mu": "proximal_parameter",
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One instance in numbers, which a climb changes."""
+
+    curvatures: np.ndarray  # (clients, dimension)
+    centers: np.ndarray  # (clients, dimension)
+    noise: float
+    start: np.ndarray
+    local_steps: int
+    rounds: int
+    participants: int
+    steps: np.ndarray  # the share of each step size's cap, in (0, 1]
+    uncapped: float  # a step size that nothing caps
+    kept: int = 1  # entries that a compressor keeps
+    proximal: float = 1.0  # the proximal parameter
+
+    @property
+    def problem(self) -> Quadratic:
+        """The quadratic, diagonal."""
+        hessians = self.curvatures[:, :, None] * np.eye(self.curvatures.shape[1])
+        return Quadratic(hessians, self.centers, self.noise, self.start)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its numbers."""
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
+
+
+def exact_constants(trial: Trial, problem: Quadratic) -> dict[str, Any]:
+    """The exact constants of the standard concepts."""
+    minimizer, (clients, dimension) = problem.minimizer(), trial.curvatures.shape
+    at = client_gradients(problem, minimizer)
+    exact = {name: float(c.value) for name, c in problem.constants().items() if isinstance(c, Constant)}
+    noise, alpha = exact["gradient_noise"], trial.kept / dimension
+    contraction = 1 - (1 - alpha) ** 0.5
+    mean = trial.curvatures.mean(0)
+    found = exact | {
+        "initial_squared_distance": float((problem.x0 - minimizer).square().sum()),
+        "optimum_heterogeneity": float(at.square().sum(1).mean()) ** 0.5,
+        "optimum_noise": (float(at.square().sum(1).mean()) + noise**2) ** 0.5,
+        "mean_smoothness": float((trial.curvatures**2).mean(0).max()) ** 0.5,
+        "hessian_heterogeneity": float(np.abs(trial.curvatures - mean).max()),
+        "compressor_contraction": alpha,
+        "contraction": contraction,
+        "expansion": (1 - alpha) / contraction,
+        "initial_gradient_error": _compression_error(trial),
+        "proximal_parameter": trial.proximal,
+        "local_steps": trial.local_steps,
+        "rounds": trial.rounds,
+        "iterations": trial.rounds * trial.local_steps,
+        "clients": clients,
+        "objective_weights": np.full(clients, 1 / clients),
+        "participating_clients": trial.participants,
+    }
+    if problem.shared:
+        found["mean_gradient_divergence"] = found["optimum_heterogeneity"]  # the same at every point
+    return found
+
+
+def _compression_error(trial: Trial) -> float:
+    """The mean squared error of the compressed gradients at the start, of which the largest entries are kept."""
+    gradients = np.sort(np.abs(trial.curvatures * (trial.start - trial.centers)), axis=1)
+    return float((gradients[:, : gradients.shape[1] - trial.kept] ** 2).sum(1).mean())
+
+
+def simulated_kind(kind: str) -> str:
+    """The kind that is run for a theorem about an algorithm."""
+    return INSTANCES.get(kind, kind)
+
+
+def why_no_run(kind: str, measure: Measure) -> str:
+    """Why the left-hand side of a theorem has no exact value on runs here; "" if it has one."""
+    if kind not in algorithms():
+        known = ", ".join(sorted(algorithms()))
+        return f"give algorithm = one of {known}" + (f"; {kind!r} is not known" if kind else "")
+    if lacking := [field for field in _required(kind) if field not in FIELDS]:
+        return f"runs of {kind!r} need {', '.join(lacking)}, which no constant says"
+    if algorithms()[kind].ascends or algorithms()[kind].tiered:
+        return f"{kind!r} is not for quadratics of clients"
+    if measure.aggregate not in AGGREGATES or measure.over not in ("rounds", "iterations"):
+        return f"runs measure minima, averages and last values over rounds or iterations, not {measure}"
+    if not measure.of.startswith(MEASURED):
+        return f"runs measure gradient norms, function gaps and distances to the minimizer, not {measure.of}"
+    return ""
+
+
+def _required(kind: str) -> list[str]:
+    """The keys of a specification that have no default."""
+    fields = dataclasses.fields(algorithms()[kind])  # pyright: ignore[reportArgumentType]
+    missing = dataclasses.MISSING
+    return [f.name for f in fields if f.init and f.default is missing and f.default_factory is missing]
+
+
+def only_deterministic(kind: str, measure: Measure) -> bool:
+    """Whether left-hand sides are known without noise and with full participation only."""
+    return kind not in MOMENTS or measure.aggregate == "average iterate"
+
+
+def has_local_steps(kind: str) -> bool:
+    """Whether clients may take several steps a round."""
+    return any(field.name == "local_steps" for field in dataclasses.fields(algorithms()[kind]))  # pyright: ignore[reportArgumentType]
+
+
+def make_algorithm(kind: str, trial: Trial, sizes: Mapping[str, float]) -> Algorithm:
+    """The algorithm of a trial; `sizes` are constants by concept."""
+    if kind == "fedavg" and "server_multiplier" in sizes:
+        kind = "generalized-fedavg"
+    known = {"local_steps": trial.local_steps, "server_multiplier": 1.0, **sizes}
+    names = {field.name for field in dataclasses.fields(algorithms()[kind])}  # pyright: ignore[reportArgumentType]
+    spec = {field: known[concept] for field, concept in FIELDS.items() if field in names and concept in known}
+    if lacking := [name for name in _required(kind) if name not in spec]:
+        raise FedboundsError(f"{kind!r} needs {lacking[0]}: no constant of the theorem is {FIELDS[lacking[0]]}")
+    return algorithm_from_spec({"kind": kind, **spec})
+
+
+@np.errstate(all="ignore")  # a run that diverges overflows
+def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str, float]) -> float:
+    """The exact left-hand side of one run."""
+    problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
+    within = measure.over == "iterations" and trial.local_steps > 1
+    multiplier = sizes.get("server_multiplier", 1.0)
+    if kind in MOMENTS and is_random(trial):
+        return _aggregate(measure, _expected_values(measure, algorithm, problem, trial), trial.rounds)
+    if within and (kind not in MOMENTS or multiplier != 1):
+        raise FedboundsError(f"the models of {kind!r} at the iterations within a round are not known")
+    if kind in MOMENTS:
+        models = _local_models(trial, sizes["local_step_size"], multiplier)
+        models = models if within else models[:: trial.local_steps]
+    else:
+        models = _simulated_models(algorithm, problem, trial)
+    count = len(models) - 1
+    if measure.aggregate == "average iterate":
+        return _finite(_values(measure, models[:count].mean(0)[None], trial)[0])
+    return _aggregate(measure, _values(measure, models, trial), count)
+
+
+def _aggregate(measure: Measure, values: np.ndarray, count: int) -> float:
+    found = {"minimum": values[:count].min(), "average": values[:count].mean(), "last": values[-1]}
+    return _finite(found[measure.aggregate])
+
+
+def _finite(value: float) -> float:
+    """A value, infinite where it overflows."""
+    return np.inf if np.isnan(value) else float(value)
+
+
+def _expected_values(measure: Measure, algorithm: Algorithm, problem: Quadratic, trial: Trial) -> np.ndarray:
+    """Expected values after every round, (T+1,)."""
+    N = problem.clients
+    process = Full(N) if trial.participants == N else WithoutReplacement(N, trial.participants)
+    run = moments(algorithm, problem, process, trial.rounds)
+    if measure.of.startswith("squared distance"):
+        return ((run.mean - problem.minimizer().numpy()) ** 2).sum(1) + run.variance.sum(1)
+    return run.objective_gap if measure.of.startswith("function gap") else run.gradient_norm_squared
+
+
+def _values(measure: Measure, models: np.ndarray, trial: Trial) -> np.ndarray:
+    """What is measured at each of some models, (K, d) to (K,)."""
+    mean = trial.curvatures.mean(0)
+    away = models - (trial.curvatures * trial.centers).mean(0) / mean
+    if measure.of.startswith("squared distance"):
+        return (away**2).sum(1)
+    return (mean * away**2).sum(1) / 2 if measure.of.startswith("function gap") else ((mean * away) ** 2).sum(1)
+
+
+def is_random(trial: Trial) -> bool:
+    """Whether there is noise, or clients are drawn: expected values then have rounding errors of their own size."""
+    return bool(trial.noise) or trial.participants < len(trial.centers)
+
+
+def value_at_start(measure: Measure, trial: Trial) -> float:
+    """What is measured, at the start of a run."""
+    return float(_values(measure, trial.start[None], trial)[0])
+
+
+def _local_models(trial: Trial, step: float, multiplier: float) -> np.ndarray:
+    """The mean local models of FedAvg at every iteration, (T I + 1, d); the last of a round is the server's."""
+    shrink = (1 - step * trial.curvatures) ** np.arange(1, trial.local_steps + 1)[:, None, None]  # (I, N, d)
+    models = [trial.start[None]]
+    for _ in range(trial.rounds):
+        before = models[-1][-1]
+        means = (trial.centers + shrink * (before - trial.centers)).mean(1)
+        if multiplier != 1:
+            means[-1] = before + multiplier * (means[-1] - before)
+        models.append(means)
+    return np.concatenate(models)
+
+
+def _simulated_models(algorithm: Algorithm, problem: Quadratic, trial: Trial) -> np.ndarray:
+    """The models of a run without randomness, (T+1, d); two seeds show that nothing is drawn."""
+    run = simulate(algorithm, problem, Full(problem.clients), trial.rounds, seeds=(0, 1), record_models=True)
+    models = run.arrays["model"]
+    if not np.array_equal(models[0], models[1], equal_nan=True):
+        raise FedboundsError(f"{algorithm.kind!r} draws numbers of its own, so that one run is no expectation")
+    return np.where(np.isnan(models[0]), np.inf, models[0])

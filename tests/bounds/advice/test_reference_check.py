@@ -1,0 +1,63 @@
+"""Theorem files against the reference theorems of their class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedbounds.bounds.advice.reference_check import compare_with_references
+from fedbounds.bounds.theory.registry import REFERENCES, paper
+from fedbounds.bounds.theory.theorem_file import read_theorem_file
+from tests.command_line import run
+
+DRAFT = """
+key = "draft/theorem-1"
+measure = "minimum over rounds of squared gradient norm of f"
+setting = "nonconvex, smooth, {noise}, full participation, local steps, arbitrary heterogeneity{more}"
+algorithm = "fedavg"
+[terms]
+"initial gap" = "2*L*F/T"
+"gradient noise" = "{term}"
+"""
+FILES = [result.file for name in REFERENCES for result in paper(name).results]
+
+
+def findings(folder: Path, noise: str = "bounded variance", more: str = "", term: str = "sigma**2/(T*N)") -> list[str]:
+    file = folder / "draft.toml"
+    file.write_text(DRAFT.format(noise=noise, more=more, term=term), encoding="utf-8")
+    return [finding.text for finding in compare_with_references(read_theorem_file(file)) if finding.level == "error"]
+
+
+def test_a_bound_that_falls_faster_than_a_lower_bound_is_false(tmp_path: Path) -> None:
+    said = findings(tmp_path)
+    assert any("arjevani-2023/lower-bound-bounded-variance" in text and "T^(-1/2)" in text for text in said)
+    status, out, _ = run("check", str(tmp_path / "draft.toml"), "--no-search")
+    assert status == 1 and "references" in out and "false: it falls as T^(-1)" in out
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"noise": "no noise"},  # the lower bound is about noise
+        {"more": ", bounded gradients"},  # no problem of the lower bound need have them
+        {"term": "sqrt(L*F)*sigma/sqrt(T*N)"},  # as slow as the lower bound
+        {"term": "sigma**2"},  # it does not fall at all
+    ],
+)
+def test_a_bound_that_a_lower_bound_does_not_exclude_is_not_accused(tmp_path: Path, changes: dict[str, str]) -> None:
+    assert not findings(tmp_path, **changes)
+
+
+def test_a_bound_far_above_one_of_its_class_is_told_the_factor(tmp_path: Path) -> None:
+    source = Path(next(file for file in FILES if file.endswith("jhunjhunwala-2022/fedavg.toml")))
+    text = source.read_text(encoding="utf-8").replace("jhunjhunwala-2022/fedavg", "draft/fedavg").replace("64/19", "6400/19")
+    text = text.replace("64*", "6400*").replace("80*", "8000*").replace("192*", "19200*").replace("320*", "32000*")
+    (tmp_path / "draft.toml").write_text(text, encoding="utf-8")
+    found = [f for f in compare_with_references(read_theorem_file(tmp_path / "draft.toml")) if f.level == "warning"]
+    assert any("100 times jhunjhunwala-2022/fedavg [explicit]" in f.text for f in found), found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: "/".join(Path(file).parts[-2:]))
+def test_no_reference_theorem_is_accused_by_another(file: str) -> None:
+    assert not [f for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]

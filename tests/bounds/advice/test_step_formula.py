@@ -1,0 +1,155 @@
+"""Formulas of step sizes: exact suprema of monomials, proofs of other ratios, counterexamples, and units."""
+
+import math
+
+import pytest
+import sympy as sp
+
+from fedbounds.bounds.advice import step_formula
+from fedbounds.bounds.advice.step_formula import check_formulas, describe_factor, supremum
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.standard_symbols import STANDARD
+from fedbounds.bounds.theory.theorem_file import theorem
+
+L, I, N, S, mu, q = (STANDARD[name].symbol for name in ("L", "I", "N", "S", "mu", "q"))
+
+
+def stated(*conditions, **more):
+    terms = more.pop("terms", {"gap": "2*F/(gamma*I*T)"})
+    measure = "minimum over rounds of squared gradient norm of f"
+    return theorem("draft/one", measure=measure, terms=terms, conditions=[*conditions], **more)
+
+
+def one(result, formula, **given):
+    found = check_formulas(result, result.form(), {"": formula}, given)
+    (check,) = found.checks
+    return found, check
+
+
+@pytest.mark.parametrize(
+    ("formula", "answer", "ratio", "factor"),
+    [
+        ("1/(8*L*I)", "holds", "1/2", 2),
+        ("1/(4*L*I)", "holds", "1", 1),
+        ("1/(4*L*I**2)", "holds", "1/I", 1),  # I >= 1
+        ("1/(3*L*I)", "fails", "4/3", 0.75),
+        ("1/(8*L)", "fails", "I/2", 0),  # any factor fails at a large I
+        ("1/(8*L*sqrt(I))", "fails", "sqrt(I)/2", 0),
+        ("1/(4*smoothness*local_steps)", "holds", "1", 1),  # concepts
+        ("min(1/(8*L), 1/(8*L*I))", "holds", None, 2),
+    ],
+)
+def test_a_formula_against_one_condition(formula, answer, ratio, factor):
+    found, check = one(stated("gamma <= 1/(4*L*I)"), formula)
+    assert (check.answer, found.legal) == (answer, answer == "holds")
+    assert ratio is None or check.ratio == ratio
+    assert found.largest_factor == pytest.approx(factor)
+    if answer == "fails":  # the counterexample is one
+        at = check.at
+        assert check.left > check.right == pytest.approx(1 / (4 * at["L"] * at["I"]))
+    assert check.exact
+
+
+def test_other_ratios_are_proved_and_their_suprema_found():
+    found, check = one(stated("gamma*L*(I - 1) <= 1/8"), "1/(8*L*I)")
+    assert check.answer == "holds" and found.largest_factor == pytest.approx(1, abs=1e-3)
+    assert not one(stated("gamma*L*(I - 1) <= 1/8"), "1/(7*L*I)")[0].legal
+    found, check = one(stated("gamma <= 1/(4*L + mu)", terms={"gap": "2*F*mu/(gamma*I*T*L)"}), "1/(5*L)")
+    assert check.answer == "holds" and found.largest_factor == pytest.approx(1)  # as mu <= L
+    found, check = one(stated("gamma <= 1/(4*L + mu)", terms={"gap": "2*F*mu/(gamma*I*T*L)"}), "1/(4*L)")
+    assert check.answer == "fails" and found.largest_factor == pytest.approx(0.8)
+    found, check = one(stated("gamma*L*(1 + gamma*L*I) <= 1"), "1/(2*L*sqrt(I))")
+    assert (check.answer, check.ratio, found.largest_factor) == ("holds", "", None)
+    assert "not known" in describe_factor(found)
+
+
+def test_the_other_conditions_hold_at_a_counterexample():
+    found, check = one(stated("gamma <= 1/(4*L*I)", "I <= 2"), "1/(8*L)")
+    assert check.answer == "holds" and found.largest_factor == pytest.approx(1) and check.exact
+    found, check = one(stated("gamma <= 1/(4*L*I)", "I <= 3"), "1/(8*L)")
+    assert check.answer == "fails" and check.at["I"] == 3 and found.largest_factor == pytest.approx(2 / 3)
+    terms = {"gap": "2*F/(gamma*I*T)", "noise": "gamma*sigma**2*L/S"}
+    found, check = one(stated("gamma <= N/(4*L*S)", terms=terms), "1/(4*L)")
+    assert check.answer == "holds" and found.largest_factor == pytest.approx(1)  # as S <= N
+
+
+def test_without_a_proof_the_settings_that_meet_the_other_conditions_are_counted(monkeypatch):
+    monkeypatch.setattr(step_formula._Search, "_proved", lambda *_: False)
+    found, check = one(stated("gamma <= 1/(4*L*I)", "I*(I + 1) <= 6"), "1/(8*L)")
+    assert check.answer == "no counterexample" and check.how == "no counterexample in 20480 settings"
+    assert found.largest_factor == pytest.approx(1) and not check.exact and "about 1" in describe_factor(found)
+
+
+def test_a_strict_condition_excludes_the_edge():
+    assert one(stated("gamma < 1/L"), "1/L")[1].answer == "fails"
+    assert one(stated("gamma < 1/L"), "1/(2*L)")[1].answer == "holds"
+
+
+def test_units_are_checked_before_conditions():
+    found = check_formulas(stated("gamma <= 1/L"), stated("gamma <= 1/L").form(), {"": "1/L**2"})
+    assert not found.legal and not found.checks and "has unit x^4/f^2, not x^2/f" in found.unit_faults[0]
+    found = check_formulas(stated("gamma <= 1/L"), stated("gamma <= 1/L").form(), {"gamma": "1/(L + F)"})
+    assert "L + F" in found.unit_faults[0] or "F + L" in found.unit_faults[0]
+
+
+def test_a_formula_may_have_constants_that_the_theorem_has_not():
+    _, check = one(stated("gamma <= 1/L"), "sqrt(F*N/(L*I*T*sigma**2))")
+    assert check.answer == "fails" and {"N", "sigma"} <= check.at.keys()
+    at = check.at
+    assert check.left == pytest.approx(math.sqrt(at["F"] * at["N"] / (at["L"] * at["I"] * at["T"])) / at["sigma"])
+
+
+def test_several_step_sizes_of_a_paper():
+    result = load("arbitrary-participation/theorem-3.1")
+    with pytest.raises(FedboundsError, match=r'several step sizes: gamma, eta; name one, e.g. --step gamma="FORMULA"'):
+        check_formulas(result, result.form(), {"": "1/(12*L*I*P)"})
+    alone = check_formulas(result, result.form(), {"gamma": "1/(12*L*I*P)"})
+    assert [check.answer for check in alone.checks] == ["holds", "fails"] and alone.checks[1].ratio == "eta/6"
+    assert "no factor" in describe_factor(alone)
+    both = check_formulas(result, result.form(), {"gamma": "1/(12*L*I*P)", "eta": "6"})
+    fixed = check_formulas(result, result.form(), {"gamma": "1/(12*L*I*P)"}, {"eta": 6})
+    assert both.legal and fixed.legal and both.largest_factor == fixed.largest_factor == 1
+    evaluated = evaluate(result, dict(L=2, F=1, I=3, P=2, T=10, gamma=1 / 144, eta=6, rho=1, sigma=0, nu=0, beta=0,
+                                      delta=0))  # fmt: skip
+    assert evaluated.valid
+
+
+def test_a_prescribed_step_size_must_be_the_same():
+    result = load("fedau/corollary-4")
+    wrong = check_formulas(result, result.form(), {"gamma": "1/(8*I*L)"})
+    assert not wrong.legal and wrong.checks[0].at
+    right = check_formulas(result, result.form(), {"gamma": "min(1/(I*L*sqrt(T)), sqrt(15)/(60*I*L))"})
+    assert right.legal
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({"": "1/(8*l)"}, "unknown symbol 'l'"),
+        ({"gama": "1/L"}, "unknown step size 'gama'; did you mean gamma"),
+        ({"": "gamma/2"}, "contains gamma"),
+        ({"": "1/(8*L"}, "--step"),
+        ({"I": "3"}, "unknown step size 'I'"),
+    ],
+)
+def test_wrong_input_is_refused(texts, message):
+    result = stated("gamma <= 1/L")
+    with pytest.raises(FedboundsError) as error:
+        check_formulas(result, result.form(), texts)
+    assert message in str(error.value)
+
+
+def test_a_form_without_a_condition_on_the_step_size_is_refused():
+    with pytest.raises(FedboundsError, match="has no condition on gamma"):
+        one(stated("T >= 2"), "1/L")
+    with pytest.raises(FedboundsError, match="unknown constant 'l'"):
+        one(stated("gamma <= 1/L"), "1/L", l=2)
+
+
+def test_suprema_of_monomials():
+    assert supremum(3 / (4 * I), STANDARD) == sp.Rational(3, 4)
+    assert supremum(I**2 / L, STANDARD) == sp.oo
+    assert supremum(1 / sp.sqrt(I), STANDARD) == 1
+    assert supremum(1 / (1 + I), STANDARD) is None

@@ -1,0 +1,171 @@
+"""The reference theorems: how they were read, what they assume, and that no run and no check contradicts them."""
+
+import re
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from fedbounds.bounds.advice.coverage import covers
+from fedbounds.bounds.advice.theorem_check import check_result
+from fedbounds.bounds.theory.registry import PAPERS, load, paper_names
+from fedbounds.bounds.theory.theorem_file import READ, TheoremFile, read_theorem_file
+from fedbounds.bounds.theory.theorem_latex import theorem
+from fedbounds.cli.catalog import describe_uses
+from fedbounds.empirical.falsification import theorem_search
+from fedbounds.empirical.falsification.theorem_search import search_violation
+from tests.bounds.theory.test_theorem_latex import draw, formulas_and_words
+from tests.command_line import ROOT, run
+
+FOLDER = ROOT / "bounds" / "papers" / "references"
+FILES: dict[str, TheoremFile] = {
+    f"{path.parent.name}/{path.stem}": read_theorem_file(path) for path in sorted(FOLDER.glob("*/*.toml"))
+}
+FORMS = [(key, form.name) for key, one in FILES.items() for form in one.result.forms]
+UNREAD = {key for key, one in FILES.items() if {row["read"] for row in one.history} == {"memory"}}
+AXES = ("objective", "participation", "local-steps", "heterogeneity", "noise")
+draw_once = cache(draw)
+each = pytest.mark.parametrize("key", FILES)
+
+
+def test_the_registry_has_every_file() -> None:
+    folders = {path.name for path in FOLDER.iterdir() if path.is_dir()}
+    assert folders == set(paper_names()) - set(PAPERS) and len(FILES) >= 41
+
+
+@each
+def test_a_file_says_where_it_is_from(key: str) -> None:
+    one = FILES[key]
+    assert one.result.key == key == load(key).key
+    assert re.match(rf"\s*@\w+\{{{re.escape(key.partition('/')[0])},", one.bibtex)
+    first, second, *_ = one.history
+    assert first["change"] == "first transcription" and second["change"].startswith("second reading: ")
+    for row in one.history:
+        assert row.keys() == {"date", "version", "source", "read", "change"} and row["read"] in READ
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", row["date"]) and row["source"] and row["version"]
+        assert row["read"] == "memory" or not row["source"].startswith("none")
+    assert one.result.source.unread == (key in UNREAD)
+
+
+@each
+def test_a_file_names_its_problem_class(key: str) -> None:
+    setting = FILES[key].setting
+    assert setting is not None and set(AXES) <= setting.said.keys()
+    assert covers(setting, paper=key.partition("/")[0]).of(key).answer == "covered"
+
+
+@each
+def test_no_check_finds_an_error(key: str) -> None:
+    assert [finding for finding in check_result(load(key)) if finding.level == "error"] == []
+
+
+def test_a_form_without_its_units_has_one_with_them_as_default() -> None:
+    repaired = {key: FILES[key].result for key, form in FORMS if form == "repaired:units"}
+    assert set(repaired) == {"karimireddy-2020/fedavg-nonconvex", "wang-2020/fednova"}
+    for result in repaired.values():
+        assert result.default == "repaired:units" and not result.form().hidden and result.form("printed").hidden
+
+
+@pytest.mark.parametrize(("key", "form"), FORMS)
+def test_every_form_is_drawn(key: str, form: str) -> None:
+    formulas, words = formulas_and_words(theorem(load(key), load(key).form(form), ""))
+    assert formulas and not re.search(r"(?<!\\)[_^#&~]", words)
+    for formula in formulas:
+        draw_once(formula)
+
+
+# --- What a theorem rests on or improves ---
+
+
+def test_results_that_are_used_exist_and_use_none_of_those_that_use_them() -> None:
+    for one in FILES.values():
+        assert all(load(used).key == used for used in one.uses)
+    list(TopologicalSorter({key: one.uses for key, one in FILES.items()}).static_order())
+    assert sum("nothing in the registry" not in describe_uses(key).partition("is used")[0] for key in FILES) >= 15
+
+
+# --- Theorems that are written from memory ---
+
+
+def test_theorems_from_memory_are_marked() -> None:
+    assert UNREAD
+    listed = [line.split() for line in run("list")[1].splitlines() if line.startswith("  ")]
+    assert {words[0] for words in listed if words[-1] == "*"} == {k for k in UNREAD if load(k).kind != "lemma"}
+    for key in (*sorted(UNREAD)[:2], "ghadimi-2013/sgd"):
+        assert run("show", key)[1].splitlines()[0].endswith(" *") == (key in UNREAD)
+        row = covers(FILES[key].setting, paper=key.partition("/")[0]).of(key)
+        assert (row.mark == "unread") == (key in UNREAD)
+
+
+@pytest.mark.parametrize("key", ["yang-2021/fedavg-full", "ghadimi-2013/sgd"])
+def test_a_value_of_a_theorem_from_memory_says_so(key: str) -> None:
+    values = {"L": 1, "F": 1, "sigma": 1, "gamma": 0.01, "d": 1, "eta": 1, "I": 2, "T": 9, "K": 9, "N": 4, "cstep": 0.1}
+    constants = [f"{name}={values[name]}" for name in load(key).form().needs]
+    status, out, _ = run("eval", key, *constants)
+    assert status == 0 and out.splitlines()[0].endswith(" *") == (key in UNREAD)
+    assert ("written down without its text" in out) == (key in UNREAD)
+
+
+# --- Settings ---
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "answer"),
+    [
+        ("strongly convex, iid, bounded variance, local steps", "koloskova-2020/local-sgd-convex", "covered"),
+        ("non-convex, iid, bounded variance, local steps", "koloskova-2020/local-sgd-convex", "not covered"),
+        ("convex, bounded heterogeneity, deterministic, one local step", "yang-2021/fedavg-full", "covered"),
+        ("convex, arbitrary heterogeneity, deterministic, one local step", "yang-2021/fedavg-full", "not covered"),
+        ("non-convex, iid, bounded variance, one local step", "patel-2022/minibatch-storm", "not covered"),
+        (
+            "non-convex, iid, bounded variance, one local step, two point oracle",
+            "patel-2022/minibatch-storm",
+            "covered",
+        ),
+        ("non-convex, deterministic, iid, one local step, top k", "richtarik-2021/ef21", "covered"),
+        ("non-convex, deterministic, iid, one local step, rand k", "richtarik-2021/ef21", "not covered"),
+        ("non-convex, deterministic, iid, one local step, rand k", "gorbunov-2021/marina", "covered"),
+        ("non-convex, iid, bounded variance, local steps, fedadam, bounded gradients", "reddi-2021/fedadam", "covered"),
+        ("non-convex, iid, bounded variance, local steps, bounded gradients", "reddi-2021/fedadam", "not covered"),
+    ],
+)
+def test_a_theorem_covers_its_whole_problem_class(said: str, key: str, answer: str) -> None:
+    assert covers(f"full participation, {said}", paper=key.partition("/")[0]).of(key).answer == answer
+
+
+# --- Runs ---
+
+
+def searched(key: str, form: str) -> str:
+    """What a search for a run above the bound found: "ok", "error", or "warning" where no run can be compared."""
+    return search_violation(FILES[key], FILES[key].result.form(form)).level
+
+
+@pytest.mark.parametrize(("key", "form"), FORMS)
+def test_no_run_exceeds_a_bound(monkeypatch: pytest.MonkeyPatch, key: str, form: str) -> None:
+    monkeypatch.setattr(theorem_search, "TRIALS", 12)
+    monkeypatch.setattr(theorem_search, "CLIMB", 12)
+    assert searched(key, form) != "error"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("key", "form"), FORMS)
+def test_no_run_exceeds_a_bound_in_a_long_search(key: str, form: str) -> None:
+    assert searched(key, form) != "error"
+
+
+def test_runs_are_searched_and_exceed_a_bound_that_is_too_small(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(theorem_search, "TRIALS", 40)
+    monkeypatch.setattr(theorem_search, "CLIMB", 0)
+    key, form = "jhunjhunwala-2022/fedavg", "explicit:supplement"
+    assert searched(key, form) == "ok"
+    text = FILES[key].text
+    assert "4*F/(gamma*eta*I*T)" in text
+    (path := tmp_path / "smaller.toml").write_text(
+        text.replace("4*F/(gamma*eta*I*T)", "F/(9*gamma*eta*I*T)"), encoding="utf-8"
+    )
+    smaller = read_theorem_file(path)
+    assert search_violation(smaller, smaller.result.form(form)).level == "error"

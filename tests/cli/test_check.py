@@ -1,0 +1,122 @@
+"""The command `fedbounds check` on run files and step sizes: output, exit codes, and one line for bad input."""
+
+import json
+
+import pytest
+
+from fedbounds.command_line import main
+
+RUN = """\
+rounds = 40
+
+[problem]
+kind = "quadratic"
+clients = 4
+dimension = 3
+
+[participation]
+kind = "cyclic"
+clients = 4
+groups = 2
+
+[algorithm]
+kind = "generalized-fedavg"
+local_step_size = STEP
+local_steps = 2
+server_multiplier = 3
+interval = 2
+"""
+DESCENT = """\
+measure = "minimum over rounds of squared gradient norm of f"
+setting = "nonconvex, smooth, full participation, noise=none, one local step"
+algorithm = "fedavg"
+conditions = ["gamma <= 1/L"]
+
+[terms]
+"initial gap" = "2*F/(gamma*T)"
+"""
+THEOREM = "arbitrary-participation/theorem-3.1"
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(RUN.replace("STEP", "0.01"))
+    (tmp_path / "large.toml").write_text(RUN.replace("STEP", "0.03"))
+    (tmp_path / "descent.toml").write_text(DESCENT)
+
+
+def test_a_run_file(capsys):
+    assert main(["check", "small.toml", "--against", THEOREM]) == 0
+    out = capsys.readouterr().out
+    assert f"{THEOREM}[sharp]: legal" in out and out.endswith("legal under at least one theorem: yes\n")
+    assert main(["check", "large.toml", "--against", THEOREM]) == 1
+    out = capsys.readouterr().out
+    assert "fails  gamma <= 1/(12*I*L*P)   (0.03 > 0.0208333); largest legal gamma: 0.0208333" in out
+    assert "legal under at least one theorem: no" in out
+
+
+def test_a_run_file_as_json(capsys):
+    assert main(["check", "large.toml", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == "fedbounds.check-run/1"
+    first = document["settings"][0]["theorems"][0]
+    assert first["answer"] == "not legal" and first["conditions"][0]["limits"] == "gamma"
+    assert first["conditions"][0]["admissible"] == pytest.approx(1 / 48)
+
+
+def test_settings_of_a_sweep_are_counted(capsys, tmp_path):
+    text = RUN.replace("STEP", "0.01") + '\n[vary]\n"algorithm.local_step_size" = [0.01, 0.03]\n'
+    (tmp_path / "both.toml").write_text(text)
+    assert main(["check", "both.toml", "--against", THEOREM]) == 1
+    assert "legal under at least one theorem: 1 of 2 settings" in capsys.readouterr().out
+
+
+def test_a_formula(capsys):
+    assert main(["check", "--against", THEOREM, "--step", "gamma=1/(12*L*I*P)", "eta=1"]) == 0
+    assert "holds for all constants" in capsys.readouterr().out
+    assert main(["check", "--against", THEOREM, "--step", "gamma=1/(12*L*I*P)"]) == 1
+    out = capsys.readouterr().out
+    assert "error  eta*gamma <= 1/(2*I*L*P)   fails at" in out and "no factor c > 0" in out
+    assert main(["check", "descent.toml", "--step", "1/(2*L)", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["theorems"][0]["largest_factor"] == 2 and document["theorems"][0]["legal"]
+    assert main(["check", "descent.toml", "--step", "1/L**2"]) == 1
+    assert "error  units" in capsys.readouterr().out
+
+
+def test_worst_cases(capsys, tmp_path):
+    pytest.importorskip("PEPit")
+    words = ["--no-search", "--worst-case", "--json"]
+    assert main(["check", "descent.toml", *words]) == 0
+    found = json.loads(capsys.readouterr().out)["findings"][-1]
+    assert found["level"] == "ok" and "at most 1 times the bound" in found["text"]  # attained after one step
+    (tmp_path / "false.toml").write_text(DESCENT.replace("2*F", "1.5*F"))
+    assert main(["check", "false.toml", *words]) == 1
+    found = json.loads(capsys.readouterr().out)["findings"][-1]
+    assert found["level"] == "error" and found["check"] == "worst case" and found["at"]
+    (tmp_path / "convex.toml").write_text(DESCENT.replace("nonconvex", "convex"))
+    assert main(["check", "convex.toml", *words]) == 0
+    assert "need not be convex" in json.loads(capsys.readouterr().out)["findings"][-1]["text"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "FILE.toml is missing"),
+        (["none.toml"], "cannot read none.toml"),
+        (["small.toml", "--against", "fedau/theorem-22"], "fedau/theorem-2"),
+        (["small.toml", "l=2"], "unknown constant 'l'"),
+        (["small.toml", "L=0.5", "--against", THEOREM], "L = 0.5"),
+        (["descent.toml", "L=2"], "descent.toml is a theorem file"),
+        (["--step", "1/L"], "--step needs a theorem"),
+        (["--step", "1/L", "--against", THEOREM], "several step sizes"),
+        (["descent.toml", "--step", "1/L", "--step", "2/L"], "given twice"),
+        (["descent.toml", "--step", "1/l"], "unknown symbol 'l'"),
+        (["descent.toml", "--step", "1/L", "L=1,2"], "L is a list"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, words, message):
+    assert main(["check", *words]) == 2
+    out, err = capsys.readouterr()
+    assert not out and message in err and err.startswith("fedbounds: ") and err.count("\n") == 1

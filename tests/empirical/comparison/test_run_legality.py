@@ -1,0 +1,118 @@
+"""Training configurations under theorems, before any run: what confront says of the run afterwards."""
+
+import pytest
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.comparison import run_legality
+from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.comparison.run_legality import check_sweep, legal_settings
+from fedbounds.empirical.simulation import simulate as simulation
+from fedbounds.empirical.sweep import resolve
+
+THEOREM = "arbitrary-participation/theorem-3.1"
+DATA = {"kind": "images", "dataset": "digits", "network": "mlp", "clients": 4, "partition": "even"}
+
+
+def spec(problem=None, participation=None, rounds=40, **algorithm):
+    given = {"kind": "generalized-fedavg", "local_step_size": 0.01, "local_steps": 2} | algorithm
+    quadratic = {"kind": "quadratic", "clients": 4, "dimension": 3, "noise": 0.1}
+    return {
+        "rounds": rounds,
+        "problem": problem or quadratic,
+        "participation": participation or {"kind": "cyclic", "clients": 4, "groups": 2},
+        "algorithm": {key: value for key, value in given.items() if value is not None},
+    }
+
+
+def check(document, *keys, given=None, assume=()):
+    (rows,) = check_sweep(resolve(document), keys, given, assume).values()
+    return rows if len(keys) != 1 else rows[0]
+
+
+@pytest.fixture(autouse=True)
+def _no_training(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("something was run")
+
+    monkeypatch.setattr(simulation, "_run_settings", refuse)
+
+
+def test_the_largest_legal_step_size_is_legal_and_what_is_above_is_not():
+    at = {"interval": 2, "server_multiplier": 3.0}
+    found = check(spec(local_step_size=0.2, **at), THEOREM)
+    assert found.answer == "not legal" and not found.reasons
+    limits = [float(c.admissible) for c in found.failed]
+    assert {c.limits for c in found.failed} == {"gamma"} and limits == pytest.approx([1 / 48, 1 / 24])  # L = 1
+    for factor, answer in ((0.999, "legal"), (1.001, "not legal")):
+        assert check(spec(local_step_size=factor * min(limits), **at), THEOREM).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "participation", "reason"),
+    [
+        ({"momentum": 0.9}, None, "momentum"),
+        ({"step_size_schedule": {"kind": "inverse", "delay": 10}}, None, "step size"),
+        ({"kind": "fedavgm", "server_momentum": 0.9}, None, "server"),
+        ({"local_steps": [1, 2, 3, 4]}, None, "local steps"),
+        ({"kind": "fedau", "cutoff": 5, "server_multiplier": 1.0}, None, "fedau"),
+        ({}, {"kind": "bernoulli", "clients": 4, "probability": 0.5, "normalize": False}, "sum"),
+    ],
+)
+def test_what_excludes_a_run_is_said_in_the_words_of_confront(algorithm, participation, reason, monkeypatch):
+    document = spec(participation=participation, **algorithm)
+    found = check(document, THEOREM)
+    assert found.answer == "not legal" and reason in " ".join(found.reasons), found.reasons
+    monkeypatch.undo()
+    setting = run_legality.settings_of(resolve(document))[0]
+    problem, process = setting.problem(), setting.process()
+    run = simulation.simulate(run_legality.algorithm_from_spec(document["algorithm"]), problem, process, 40)
+    try:
+        c = confront(run, THEOREM, problem=problem, participation=process)
+        said = " ".join(c.why_not)
+    except FedboundsError as error:
+        said = str(error)
+    assert any(one.removeprefix("it violates ").partition(":")[0] in said for one in found.reasons), said
+
+
+def test_weights_and_phases():
+    weighted = spec({"kind": "quadratic", "clients": 4, "dimension": 3, "client_weights": [1, 2, 3, 4]})
+    found = check(weighted, "fedau/theorem-2")
+    assert found.answer == "not legal"
+    phases = spec() | {"algorithms": {"late": {"phases": [{"algorithm": spec()["algorithm"]}]}}}
+    del phases["algorithm"]
+    assert "phases" in check(phases, THEOREM).reasons[0]
+
+
+def test_constants_of_a_network_are_asked_for_with_their_meaning():
+    document = spec(DATA)
+    found = check(document, THEOREM)
+    assert found.answer == "undecided" and dict(found.missing) == {"L": "smoothness of every F_n"}
+    assert found.open_conditions == ("gamma <= 1/(12*I*L*P)", "eta*gamma <= 1/(2*I*L*P)")
+    linear = check(spec(DATA | {"network": "linear"}), THEOREM)
+    assert not linear.missing and linear.constants["L"].source == "exact"  # a convex model states its smoothness
+    assert check(document, THEOREM, given={"L": 0.5}).answer == "legal"
+    assert check(document, THEOREM, given={"smoothness": 50}).answer == "not legal"
+    assert "smooth" in check(document, THEOREM, given={"L": 0.5}).not_checked
+    assert "smooth" not in check(document, THEOREM, given={"L": 0.5}, assume=["smooth"]).not_checked
+
+
+def test_constants_that_contradict_the_problem_are_refused():
+    with pytest.raises(FedboundsError, match=r"L = 0\.5"):
+        check(spec(), THEOREM, given={"L": 0.5})
+    with pytest.raises(FedboundsError, match="unknown constant 'l'"):
+        check(spec(), THEOREM, given={"l": 2})
+    assert check(spec(), THEOREM, given={"L": 100}).answer == "not legal"  # a larger one is one
+
+
+def test_prescribed_step_sizes_must_be_the_runs():
+    found = check(spec(), "arbitrary-participation/corollary-3.2")
+    assert found.answer == "not legal" and "sets gamma = " in found.reasons[0]
+
+
+def test_the_nearest_theorems_are_shown_where_none_is_named():
+    rows = check(spec())
+    assert 1 <= len(rows) <= 5 and rows[0].claim.startswith(THEOREM) and rows[0].answer == "legal"
+    assert [row.rank[0] for row in rows] == sorted(row.rank[0] for row in rows)
+    excluded = check(spec(kind="wait-minibatch", interval=2))
+    assert {row.answer for row in excluded} == {"not legal"} and len(excluded) <= 5
+    assert not legal_settings([excluded]) and legal_settings([rows]) and not legal_settings([rows, excluded])

@@ -1,0 +1,243 @@
+"""The search for violating runs: published theorems stand, and false variants of them fall with a counterexample."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedbounds.bounds.theory.theorem_file import TheoremFile, build_theorem
+from fedbounds.empirical.algorithms.spec import algorithms
+from fedbounds.empirical.falsification import theorem_search
+from fedbounds.empirical.falsification.theorem_runs import Trial, exact_constants, left_hand_side
+from fedbounds.empirical.falsification.theorem_search import search_violation
+
+GRADIENT = "squared gradient norm of f"
+GAP = "function gap"
+DISTANCE = "squared distance to the minimizer"
+EXACT = "smooth, full participation, noise=none"
+
+
+def made(name: str, measure: str, setting: str, terms: dict[str, str], *conditions: str, **more: object) -> dict:
+    return {
+        "key": f"draft/{name}", "measure": measure, "setting": setting, "algorithm": "fedavg", "terms": terms,
+        "conditions": [*conditions], **more,
+    }  # fmt: skip
+
+
+THEOREMS = {
+    "descent": made(
+        "descent", f"minimum over rounds of {GRADIENT}", f"nonconvex, {EXACT}, one local step",
+        {"initial gap": "2*F/(gamma*T)"}, "gamma <= 1/L",
+    ),
+    "convex-descent": made(
+        "convex-descent", f"last over rounds of {GAP}", f"convex, {EXACT}, one local step",
+        {"initial distance": "D2/(2*gamma*(2*T + 1))"}, "gamma <= 1/L",
+    ),
+    "linear-descent": made(
+        "linear-descent", f"last over rounds of {DISTANCE}", f"strongly convex, {EXACT}, one local step",
+        {"initial distance": "(1 - gamma*mu)**(2*T)*D2"}, "gamma <= 1/L",
+    ),
+    "sgd": made(
+        "sgd", f"average over rounds of {GRADIENT}",
+        "nonconvex, smooth, bounded variance, full participation, one local step",
+        {"initial gap": "2*F/(gamma*T)", "gradient noise": "gamma*L*sigma**2/N"}, "gamma <= 1/L",
+    ),
+    "linear-sgd": made(
+        "linear-sgd", f"last over rounds of {DISTANCE}",
+        "strongly convex, smooth, bounded variance, full participation, one local step",
+        {"initial distance": "(1 - gamma*mu)**T*D2", "gradient noise": "gamma*sigma**2/(N*mu)"}, "gamma <= 1/L",
+    ),
+    "local-sgd": made(
+        "local-sgd", f"last over iterations of {GAP}", "convex, smooth, full participation, noise=none, local steps",
+        {
+            "initial distance": "4*D2/(gamma*K)",
+            "optimum noise": "20*gamma*sigmastar**2/N",
+            "client drift": "16*gamma**2*L*(I - 1)**2*sigmastar**2",
+        }, "gamma <= 1/(4*L)", "gamma*L*(I - 1) <= 1/8",
+    ),
+    "fedavg": made(
+        "fedavg", f"minimum over rounds of {GRADIENT}",
+        "nonconvex, smooth, bounded variance, uniform sampling, bounded heterogeneity",
+        {
+            "initial gap": "c*F/(e*T)",
+            "client drift": "c*5/8*(2*gamma**2*L**2*(I - 1)*sigma**2 + 8*gamma**2*L**2*I*(I - 1)*d**2)",
+            "gradient noise": "c*e*L*sigma**2/(S*I)",
+            "participation": "c*e*L*3*(N - S)/(max(N - 1, 1)*S)*d**2",
+        }, "gamma <= 1/(8*L*I)", "eta*gamma <= 1/(24*I*L)",
+        algorithm="generalized-fedavg", where={"e": "gamma*eta*I", "c": "64/19"},
+    ),
+    "fedvarp": made(
+        "fedvarp", f"average over rounds of {GRADIENT}",
+        "nonconvex, smooth, full participation, bounded heterogeneity, noise=none",
+        {
+            "initial gap": "c*F/(e*T)",
+            "client drift": "c*5*gamma**2*L**2*I*(I - 1)*d**2",
+        }, "gamma <= 1/(8*L*I)", "eta*gamma <= 1/(24*I*L)",
+        algorithm="fedvarp", where={"e": "gamma*eta*I", "c": "64/19"},
+    ),
+    "average-all": made(
+        "average-all", f"minimum over rounds of {GRADIENT}",
+        "nonconvex, smooth, full participation, bounded heterogeneity, noise=none",
+        {"initial gap": "8*F/(gamma*eta*I*T)", "client drift": "40*gamma**2*L**2*I*(I - 1)*d**2"},
+        "gamma <= 1/(12*L*I)", "eta*gamma <= 1/(2*I*L)", algorithm="average-all",
+    ),
+    "mean-iterate": made(
+        "mean-iterate", f"last over rounds of {GAP}", f"convex, {EXACT}, one local step",
+        {"initial distance": "D2/(2*gamma*T)"}, "gamma <= 1/L",
+    ),
+    "ef21": made(
+        "ef21", f"average over rounds of {GRADIENT}", f"nonconvex, {EXACT}",
+        {"initial gap": "2*F/(gamma*T)", "initial compression error": "G0/(A*T)"}, "gamma*(L + Lp*sqrt(B/A)) <= 1",
+        algorithm="ef21",
+        symbols={
+            "A": {"concept": "contraction", "meaning": "contraction", "dimension": "1", "domain": "(0, 1]"},
+            "B": {"concept": "expansion", "meaning": "expansion", "dimension": "1"},
+            "Lp": {"concept": "mean_smoothness", "meaning": "mean smoothness", "dimension": "f/x^2"},
+            "G0": {"concept": "initial_gradient_error", "meaning": "initial error", "dimension": "f^2/x^2"},
+        },
+    ),
+}  # fmt: skip
+MEAN_ITERATES = ("local-sgd", "mean-iterate")  # theorems about the mean of the iterates
+FALSE = [
+    ("descent", "2*F", "F"),  # a constant halved
+    ("descent", "gamma <= 1/L", "gamma <= 3/L"),  # a condition weakened
+    ("convex-descent", "(2*T + 1)", "(2*T + 1)**2"),  # a wrong power
+    ("linear-descent", "(1 - gamma*mu)**(2*T)", "(1 - 2*gamma*mu)**T"),  # a square that is not multiplied out
+    ("sgd", "gamma*L*sigma**2/N", "gamma*L*sigma**2/(2*N)"),  # a constant halved
+    ("sgd", "gamma*L*sigma**2/N", "gamma*L*sigma**2/N**2"),  # too much from averaging
+    ("linear-sgd", "gamma*sigma**2/(N*mu)", "gamma*sigma**2/(4*N*mu)"),  # a constant
+    ("local-sgd", "gamma*K)", "gamma*K**2*L*gamma)"),  # a wrong power
+    ("local-sgd", "gamma <= 1/(4*L)", "gamma <= 4/L"),  # a condition on the step size weakened
+    ("fedavg", "c*F/(e*T)", "c*F/(e*T**2)"),  # a wrong power
+    ("fedavg", "(N - S)", "0*(N - S)"),  # no participation error
+    ("fedvarp", "c*F/(e*T)", "c*F/(e*T**2)"),  # a wrong power
+    ("average-all", "8*F/(gamma*eta*I*T)", "F/(8*gamma*eta*I*T)"),  # constants are lost
+    ("mean-iterate", "D2/(2*gamma*T)", "D2/(8*gamma*T)"),  # a constant
+    ("ef21", "gamma*(L + Lp*sqrt(B/A)) <= 1", "gamma*L <= 1"),  # the condition of the compressor dropped
+    ("ef21", "G0/(A*T)", "G0/(A*T**3)"),  # a wrong power
+]
+
+
+def statement(name: str, old: str = "", new: str = "") -> TheoremFile:
+    """A theorem, or one with an edit."""
+
+    def edited(value):
+        if isinstance(value, str):
+            return value.replace(old, new) if old else value
+        if isinstance(value, dict):
+            return {key: edited(inner) for key, inner in value.items()}
+        return [edited(inner) for inner in value]
+
+    theorem = build_theorem(edited(THEOREMS[name]), "file.toml", " ")
+    if name in MEAN_ITERATES:
+        measure = replace(theorem.result.measure, aggregate="average iterate")
+        theorem = replace(theorem, result=replace(theorem.result, measure=measure))
+    return theorem
+
+
+def search(name: str, old: str = "", new: str = "", seed: int = 0):
+    if THEOREMS[name]["algorithm"] not in algorithms():
+        pytest.skip(f"{name} is not simulated here")
+    theorem = statement(name, old, new)
+    return search_violation(theorem, theorem.result.form(), seed)
+
+
+@pytest.fixture(autouse=True)
+def _short_search(monkeypatch):
+    monkeypatch.setattr(theorem_search, "TRIALS", 150)
+    monkeypatch.setattr(theorem_search, "CLIMB", 150)
+    monkeypatch.setattr(theorem_search, "ENOUGH", 1.001)
+
+
+@pytest.mark.parametrize("name", THEOREMS)
+def test_a_true_theorem_is_not_violated(name):
+    found = search(name)
+    assert found.level == "ok", found
+    assert float(found.text.rpartition(" ")[2]) > 1e-4  # the runs are not all far below the bound
+
+
+@pytest.mark.parametrize("name", ["linear-descent", "linear-sgd"])
+def test_rounding_far_below_the_start_is_no_violation(name):
+    """At these seeds tight linear rates come to values of which only rounding errors are left."""
+    assert search(name, seed=1).level == "ok"
+
+
+@pytest.mark.parametrize(("name", "old", "new"), FALSE)
+def test_a_false_variant_falls_with_a_counterexample(name, old, new):
+    assert old in str(THEOREMS[name])
+    found = search(name, old, new)
+    assert found.level == "error" and found.at, found
+
+
+@pytest.mark.parametrize("kind", sorted(algorithms()))
+def test_every_algorithm_is_searched_or_it_is_said_why_not(kind, monkeypatch):
+    monkeypatch.setattr(theorem_search, "TRIALS", 6)
+    monkeypatch.setattr(theorem_search, "CLIMB", 2)
+    document = made(
+        "any", f"average over rounds of {GRADIENT}", EXACT, {"gap": "100*F/(gamma*I*T)"}, "gamma <= 1/(100*L*I)"
+    )
+    theorem = build_theorem(document | {"algorithm": kind}, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    if found.level == "warning":
+        said = ("which no constant says", "not for quadratics", "draws numbers of its own", "lacks")
+        assert any(words in found.text for words in said), found
+    else:
+        assert found.level == "ok" and "runs on quadratics" in found.text
+
+
+def test_a_method_is_searched_as_an_algorithm_that_is_one_of_it():
+    document = THEOREMS["sgd"] | {"algorithm": "minibatch-sgd"}
+    theorem = build_theorem(document, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    assert found.level == "ok" and "as fedavg" in found.text
+    halved = build_theorem(document | {"terms": {"initial gap": "2*F/(gamma*T)"}}, "file.toml", " ")
+    assert search_violation(halved, halved.result.form()).level == "error"
+
+
+def trial(**changes) -> Trial:
+    """Two clients on the line with the curvatures 1 and 1/2, at the centers 1 and -1, from 3."""
+    one = Trial(np.array([[1.0], [0.5]]), np.array([[1.0], [-1.0]]), 0.0, np.array([3.0]), 2, 2, 2, np.ones(3), 1.0)
+    return replace(one, **changes)
+
+
+def test_constants_and_left_hand_sides_are_those_computed_by_hand():
+    one = trial()
+    known = exact_constants(one, one.problem)
+    star = (1 - 0.5) / 1.5
+    assert known["initial_squared_distance"] == pytest.approx((3 - star) ** 2)
+    assert known["optimum_heterogeneity"] == pytest.approx(abs(star - 1))  # the two gradients are opposite there
+    assert known["mean_smoothness"] == pytest.approx(np.sqrt((1 + 0.25) / 2))
+    assert known["hessian_heterogeneity"] == pytest.approx(0.25) and known["iterations"] == 4
+    # by hand with the step 1/2: 3 -> means of (2, 2), (3/2, 5/4) -> from 11/8 on
+    iterates = [3.0, (2 + 2) / 2, (1.5 + 1.25) / 2]
+    x = iterates[-1]
+    first = [(x + 1) / 2, x - (x + 1) / 4]
+    second = [(first[0] + 1) / 2, first[1] - (first[1] + 1) / 4]
+    iterates += [sum(first) / 2, sum(second) / 2]
+    gaps = [0.375 * (y - star) ** 2 for y in iterates]
+    measure = statement("local-sgd").result.measure
+    sizes = {"local_step_size": 0.5}
+    for aggregate, wanted in (("minimum", min(gaps[:4])), ("average", sum(gaps[:4]) / 4), ("last", gaps[4])):
+        assert left_hand_side(replace(measure, aggregate=aggregate), "fedavg", one, sizes) == pytest.approx(wanted)
+    mean = 0.375 * (sum(iterates[:4]) / 4 - star) ** 2
+    assert left_hand_side(measure, "fedavg", one, sizes) == pytest.approx(mean)
+    rounds = replace(measure, aggregate="average", over="rounds")
+    assert left_hand_side(rounds, "fedavg", one, sizes) == pytest.approx((gaps[0] + gaps[2]) / 2)
+    assert left_hand_side(rounds, "average-all", one, sizes) == pytest.approx((gaps[0] + gaps[2]) / 2)
+    start = replace(rounds, of="squared distance to the minimizer", aggregate="last")
+    assert left_hand_side(start, "fedavg", one, sizes) == pytest.approx((iterates[4] - star) ** 2)
+
+
+def test_the_distance_has_the_variance_of_the_noise():
+    noisy = trial(curvatures=np.ones((1, 1)), centers=np.zeros((1, 1)), start=np.zeros(1), noise=0.3, participants=1,
+                  local_steps=1, rounds=1)  # fmt: skip
+    measure = statement("linear-sgd").result.measure
+    assert left_hand_side(measure, "fedavg", noisy, {"local_step_size": 0.5}) == pytest.approx(0.25 * 0.09)
+
+
+def test_the_error_of_top_k_at_the_start():
+    vector = trial(curvatures=np.ones((1, 3)), centers=np.zeros((1, 3)), start=np.array([3.0, -1, 2]), participants=1)
+    for kept, wanted in ((1, 5.0), (2, 1.0), (3, 0.0)):
+        one = replace(vector, kept=kept)
+        assert exact_constants(one, one.problem)["initial_gradient_error"] == wanted
+        assert exact_constants(one, one.problem)["compressor_contraction"] == pytest.approx(kept / 3)
