@@ -25,6 +25,7 @@ from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.search.effort import Watch
 from fedbounds.bounds.theory.argument_checks import check_constants, check_ranges, names_of
 from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.symbols import Constant, dependencies
 
 if TYPE_CHECKING:
@@ -400,8 +401,10 @@ def _comparable_methods(forms: Sequence[CompiledForm]) -> Iterable[str]:
 
 
 def _oracles(form: CompiledForm) -> str:
-    """The assumptions on the oracle of a form, by name; stochastic gradients at one point where it has none."""
-    return ", ".join(sorted(name for name in form.assumptions if name.endswith("-oracle"))) or "first-order-oracle"
+    """The oracles that the setting of a form allows, in words."""
+    boxes = (one for cover in form.covers() if cover is not None for one in (*cover.holds, *cover.perhaps))
+    allowed = {kind for one in boxes for axis, kinds in one if axis == "oracle" for kind in kinds}
+    return " or ".join(sorted(allowed)) or AXES["oracle"].usual
 
 
 def _same_meaning(forms: Sequence[CompiledForm], names: Iterable[str]) -> None:

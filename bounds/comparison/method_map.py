@@ -113,7 +113,7 @@ def map_methods(
     Example:
         >>> keys = ["patel-2024/minibatch-sgd-convex", "woodworth-2020/local-sgd-convex"]
         >>> known = dict(L=1, D2=1, N=10, T=100, sigma=0.1)
-        >>> map_methods(keys, ("I", [2, 200]), ("zeta", [1e-4, 1.0]), known).winner.tolist()
+        >>> map_methods(keys, ("I", [2, 200]), ("d", [1e-4, 1.0]), known).winner.tolist()
         [[0, 1], [0, 0]]
     """
     if len(results) < 2:

@@ -73,7 +73,7 @@ def compare(
         --vary rounds=10:1e6:log:50 --optimize gamma,eta --within eta=1:100 --out bounds.png \\
         --set L=1 F=5 I=2 P=2 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
     fedbounds compare patel-2024/minibatch-sgd-convex woodworth-2020/local-sgd-convex --vary I=1:1000:log:30 \\
-        --vary zeta=1e-4:1:log:30 --out map.svg L=1 D2=1 N=10 T=100 sigma=0.1
+        --vary d=1e-4:1:log:30 --out map.svg L=1 D2=1 N=10 T=100 sigma=0.1
     fedbounds compare --matrix --out matrix.csv      which bounds of all papers are comparable
     """
     keys = [word for word in bare if "=" not in word]

@@ -47,12 +47,12 @@ def regimes() -> Picture:
     keys = [MINIBATCH, "patel-2024/accelerated-minibatch-sgd-convex", LOCAL]
     known = {"L": 1, "D2": 1, "N": 10, "T": 20, "I": 100}
     return method_map_picture(
-        map_methods(keys, ("sigma", _axis(1e-3, 1)), ("zeta", _axis(1e-4, 1)), known),
+        map_methods(keys, ("sigma", _axis(1e-3, 1)), ("d", _axis(1e-4, 1)), known),
         title="Convex, 20 rounds: which method has the smallest bound",
         note="Local SGD needs little noise and similar clients; the accelerated method needs neither.",
         labels=["Minibatch SGD", "Accelerated minibatch SGD", "Local SGD"],
         x_label=r"gradient noise $\sigma$",
-        y_label=r"heterogeneity $\zeta$",
+        y_label="heterogeneity $d$",
     )
 
 
@@ -60,13 +60,13 @@ def local_steps() -> Picture:
     """Minibatch SGD against local SGD over local steps and heterogeneity."""
     known = {"L": 1, "D2": 1, "N": 10, "T": 100, "sigma": 0.1, "zetastar": 0}
     return method_map_picture(
-        map_methods([MINIBATCH, LOCAL, LOCAL_AT_MINIMIZER], ("I", _axis(1, 1000)), ("zeta", _axis(1e-4, 1)), known),
+        map_methods([MINIBATCH, LOCAL, LOCAL_AT_MINIMIZER], ("I", _axis(1, 1000)), ("d", _axis(1e-4, 1)), known),
         title="Convex, 100 rounds: minibatch SGD or local SGD",
         note="Local SGD has the smaller bound with many local steps and similar clients. Its bound with heterogeneity "
         "at the minimizer only is drawn at 0, where it is least.",
         labels=["Minibatch SGD", "Local SGD", "Local SGD, heterogeneity at the minimizer"],
         x_label="local steps $I$ (minibatch SGD: gradients of a client) in a round",
-        y_label=r"heterogeneity $\zeta$",
+        y_label="heterogeneity $d$",
     )
 
 
@@ -148,7 +148,7 @@ def gap() -> Picture:
         title="Upper bounds divided by lower bounds",
         caption="Upper bounds divided by the lower bound of their class. Convex: local SGD by the lower bound of local "
         "SGD, the others by that of all methods with intermittent communication. Nonconvex: by the lower bound of "
-        f"first-order methods. {HIDDEN} A flat line matches the lower bound in T. {'; '.join(said)}. The convex bound "
+        f"first-order methods. Every left-hand side is about the output of the method. {HIDDEN} A flat line matches the lower bound in T. {'; '.join(said)}. The convex bound "
         "of local SGD with bounded heterogeneity is left out: it is about a smaller class, whose lower bound is less. "
         f"Constants: {', '.join(f'{symbol} = {value}' for symbol, value in given.items())}.",
         alternative="Two panels of ratios over rounds; the best upper bound of each class becomes flat.",
@@ -163,8 +163,7 @@ def bound_over_rounds(key: str, given: Mapping[str, Any]) -> np.ndarray:
     """The bound of a result over `ROUNDS`, from the constants that it knows; nan where a condition fails."""
     notation = load(key).notation
     known = {name: value for name, value in given.items() if notation.resolve(name) is not None}
-    known |= {"T": ROUNDS} if notation.resolve("T") is not None else {"K": given["I"] * ROUNDS}
-    found = evaluate(key, known, strict=False)
+    found = evaluate(key, {**known, "T": ROUNDS}, strict=False)
     return np.where(found.valid, found.value, np.nan)
 
 

@@ -24,17 +24,17 @@ SAMPLED = dict(L=1, F=1, N=20, S=5, I=5, T=1000)
 
 
 def regions(first=MINIBATCH, local: Result | str = LOCAL, **changed):
-    return map_methods([first, local], ("I", [1, 3, 30, 300]), ("zeta", SPAN), {**KNOWN, "sigma": 0.01, **changed})
+    return map_methods([first, local], ("I", [1, 3, 30, 300]), ("d", SPAN), {**KNOWN, "sigma": 0.01, **changed})
 
 
 def test_the_winner_is_the_smallest_of_the_bounds_one_by_one():
-    found = map_methods([MINIBATCH, ACCELERATED, LOCAL], ("sigma", SPAN), ("zeta", SPAN), {**KNOWN, "I": 100})
+    found = map_methods([MINIBATCH, ACCELERATED, LOCAL], ("sigma", SPAN), ("d", SPAN), {**KNOWN, "I": 100})
     assert set(found.winner.ravel()) == {1, 2}
     rng = np.random.default_rng(0)
     for _ in range(12):
         i, j = rng.integers(9, size=2)
         known = {**KNOWN, "I": 100, "sigma": SPAN[i]}
-        alone = [evaluate(key, known | ({"zeta": SPAN[j]} if key == LOCAL else {})) for key in found_keys(found)]
+        alone = [evaluate(key, known | ({"d": SPAN[j]} if key == LOCAL else {})) for key in found_keys(found)]
         assert found.values[:, j, i] == pytest.approx([float(one.value) for one in alone])
         assert found.winner[j, i] == np.argmin([float(one.value) for one in alone])
         first, second = sorted(float(one.value) for one in alone)[:2]
@@ -78,7 +78,7 @@ def test_equal_bounds_count_for_the_first_and_an_invalid_bound_is_not_the_smalle
     assert (regions().winner[:, 0] == 0).all()  # one local step: local SGD has more terms, minibatch SGD the same rest
     twins = map_methods([ACCELERATED, MINIBATCH], ("sigma", [0.1, 1]), ("L", [1, 2]), dict(D2=1, N=10, T=1, I=5))
     assert (twins.winner == 0).all() and twins.advantage == pytest.approx(1)
-    noisy = map_methods([MINIBATCH, LOCAL], ("sigma", [0.1, 1e3]), ("zeta", [0.1, 1]), {**KNOWN, "I": 5})
+    noisy = map_methods([MINIBATCH, LOCAL], ("sigma", [0.1, 1e3]), ("d", [0.1, 1]), {**KNOWN, "I": 5})
     assert np.isnan(noisy.values[0, :, 1]).all() and (noisy.winner[:, 1] == 1).all()  # minibatch SGD has a condition
     both = map_methods([MINIBATCH, ACCELERATED], ("sigma", [0.1, 1e3]), ("L", [1, 2]), dict(D2=1, N=10, T=20, I=5))
     assert (both.winner[:, 1] == -1).all() and sum(both.wins.values()) == 2
@@ -97,14 +97,18 @@ def test_the_table_has_every_setting_and_the_document_no_varying_constant():
 
 
 def test_counts_become_whole_and_values_sorted():
-    found = map_methods([MINIBATCH, LOCAL], ("I", [9.7, 1.2, 10.1]), ("zeta", [1, 0.1]), {**KNOWN, "sigma": 1})
+    found = map_methods([MINIBATCH, LOCAL], ("I", [9.7, 1.2, 10.1]), ("d", [1, 0.1]), {**KNOWN, "sigma": 1})
     assert found.x_values.tolist() == [1, 10] and found.y_values.tolist() == [0.1, 1]
 
 
 NONCONVEX = dict(L=1, F=1, N=10, T=100, S=10)
 REFUSED = [
     ([MINIBATCH, "patel-2024/convex-lower-bound"], KNOWN, "is a lower bound, which does not rank methods"),
-    (["patel-2022/minibatch-sgd-nonconvex", "patel-2022/minibatch-storm"], NONCONVEX, "different oracles"),
+    (
+        ["patel-2022/minibatch-sgd-nonconvex", "patel-2022/minibatch-storm"],
+        NONCONVEX,
+        "different oracles: one-point against two-point",
+    ),
     (["patel-2022/minibatch-sgd-nonconvex", MINIBATCH], NONCONVEX, "squared gradient norm of f against function gap"),
     (["patel-2022/minibatch-sgd-nonconvex", "karimireddy-2020/scaffold-nonconvex"], NONCONVEX, "noise and participat"),
     ([(FEDAVG, "printed"), (FEDAVG, "explicit")], SAMPLED, f"one kind is expected: name {FEDAVG}:printed"),
@@ -123,11 +127,11 @@ def test_bounds_that_do_not_rank_their_methods_are_refused(methods, known, why):
 @pytest.mark.parametrize(
     ("x", "y", "why"),
     [
-        (("I", [2]), ("zeta", [1, 2]), "at least two values of I, got 1"),
-        (("zeta", [1, 2]), ("zeta", [3, 4]), "zeta varies; give it once"),
-        (("zeta", [1, 2]), ("mean_gradient_divergence", [3, 4]), "given twice"),
+        (("I", [2]), ("d", [1, 2]), "at least two values of I, got 1"),
+        (("d", [1, 2]), ("d", [3, 4]), "d varies; give it once"),
+        (("d", [1, 2]), ("gradient_divergence_sup", [3, 4]), "given twice"),
         (("I", [2, 3]), ("sigma", [3, 4]), "sigma varies"),
-        (("I", range(1, MOST_CELLS)), ("zeta", [3, 4]), f"at most {MOST_CELLS} settings"),
+        (("I", range(1, MOST_CELLS)), ("d", [3, 4]), f"at most {MOST_CELLS} settings"),
     ],
 )
 def test_axes_that_are_no_two_constants_are_refused(x, y, why):
@@ -136,7 +140,7 @@ def test_axes_that_are_no_two_constants_are_refused(x, y, why):
 
 
 def test_left_hand_sides_over_other_iterates_are_noted_for_methods_and_refused_for_one_run():
-    axes = ("zeta", [0.1, 1]), {**KNOWN, "I": 2, "sigma": 1}
+    axes = ("d", [0.1, 1]), {**KNOWN, "I": 2, "sigma": 1}
     with pytest.raises(FedboundsError, match="over rounds against over iterations"):
         compare([MINIBATCH, LOCAL], *axes)
     assert (

@@ -34,7 +34,7 @@ def caption(path):
 
 
 def test_order_only_bounds_are_marked_in_caption_and_legend_and_numbers_are_not():
-    order = method_map_picture(map_methods([MINIBATCH, LOCAL], ("I", [1, 10, 100]), ("zeta", SPAN), KNOWN))
+    order = method_map_picture(map_methods([MINIBATCH, LOCAL], ("I", [1, 10, 100]), ("d", SPAN), KNOWN))
     assert "Order only: every constant that an O hides is 1" in order.caption
     forms = [("jhunjhunwala-2022/fedavg", name) for name in ("explicit", "explicit:supplement")]
     numbers = method_map_picture(map_methods(forms, ("d", SPAN), ("sigma", SPAN), STEPS))
@@ -45,18 +45,18 @@ def test_order_only_bounds_are_marked_in_caption_and_legend_and_numbers_are_not(
 
 
 def test_the_colors_of_a_map_are_its_winners_and_the_caption_gives_the_constants_that_do_not_vary():
-    table = map_methods([MINIBATCH, LOCAL], ("I", [1, 10, 100]), ("zeta", SPAN), KNOWN)
+    table = map_methods([MINIBATCH, LOCAL], ("I", [1, 10, 100]), ("d", SPAN), KNOWN)
     picture = method_map_picture(table, labels=["Minibatch SGD", "Local SGD"])
     mesh = picture.figure.axes[0].collections[0].get_array()
     assert mesh is not None and (np.asarray(mesh).reshape(table.winner.shape) == table.winner).all()
     assert "0 Minibatch SGD, 1 Local SGD" in picture.caption and "T = 100 (given)" in picture.caption
-    assert "zeta = " not in picture.caption and "I = " not in picture.caption
+    assert "d = " not in picture.caption and "I = " not in picture.caption
     index = {c.label: c.y for c in picture.curves if c.label.endswith("smallest")}
     assert [list(y) for y in index.values()] == table.winner.T.tolist()
 
 
 def test_where_no_bound_is_valid_the_map_is_white_and_says_so():
-    table = map_methods([MINIBATCH, LOCAL], ("sigma", [0.1, 1e4]), ("zeta", [0.1, 1]), dict(L=1, D2=1, N=10, T=20, I=5))
+    table = map_methods([MINIBATCH, LOCAL], ("sigma", [0.1, 1e4]), ("d", [0.1, 1]), dict(L=1, D2=1, N=10, T=20, I=5))
     assert "White" not in method_map_picture(table).caption
     accelerated = "patel-2024/accelerated-minibatch-sgd-convex"
     table = map_methods([MINIBATCH, accelerated], ("sigma", [0.1, 1e4]), ("I", [1, 2]), dict(L=1, D2=1, N=10, T=20))
@@ -112,7 +112,7 @@ def test_mifa_stores_one_model_a_client_more():
     assert set(kept[1][f"{name}FedAU"]) == {1}
 
 
-WORDS = [MINIBATCH, LOCAL, "--vary", "I=1:100:log:4", "--vary", "zeta=0.001:1:log:4"]
+WORDS = [MINIBATCH, LOCAL, "--vary", "I=1:100:log:4", "--vary", "d=0.001:1:log:4"]
 REST = [f"{name}={value}" for name, value in KNOWN.items()]
 
 
