@@ -36,6 +36,7 @@ from fedbounds.empirical.invariants.scope import scope_of
 from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems.spec import PROBLEMS
 from fedbounds.empirical.sweep.spec import KEYS
+from fedbounds.figures.charts.reference_figures import FIGURES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -118,7 +119,7 @@ def test_the_reference_lists_the_public_names_and_no_others() -> None:
         assert all(alias.asname == alias.name for alias in imported)  # which editors and pyright take as public
 
 
-@pytest.mark.parametrize("paper", [path.name for path in (DOCS / "gallery").iterdir() if path.is_dir()])
+@pytest.mark.parametrize("paper", [path.parent.name for path in (DOCS / "gallery").glob("*/claims.csv")])
 def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper: str):
     page = written_out(f"# Gallery\n\n::: claims {paper}\n\n::: gallery {paper}\n")
     folder = DOCS / "gallery" / paper
@@ -131,6 +132,11 @@ def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper: s
     verdicts = [line for line in page.splitlines() if ends.search(line)]
     assert len(verdicts) == len((folder / "claims.csv").read_text(encoding="utf-8").splitlines()) - 1
     assert f"::: claims {paper}" in (DOCS / "gallery.md").read_text(encoding="utf-8")
+
+
+def test_the_gallery_page_shows_every_figure_over_reference_theorems() -> None:
+    page = written_out((DOCS / "gallery.md").read_text(encoding="utf-8"))
+    assert {*re.findall(r'<img src="gallery/references/([^"]+)" alt="[^"]+"', page)} == {f"{x}.png" for x in FIGURES}
 
 
 def test_the_page_on_comparability_lists_every_left_hand_side_of_a_run() -> None:

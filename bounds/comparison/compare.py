@@ -25,6 +25,7 @@ from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.search.effort import Watch
 from fedbounds.bounds.theory.argument_checks import check_constants, check_ranges, names_of
 from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.symbols import Constant, dependencies
 
 if TYPE_CHECKING:
@@ -183,6 +184,7 @@ def compare(
     within: Ranges | None = None,
     functions: Functions | None = None,
     watch: Watch | None = None,
+    methods: bool = False,
 ) -> BoundComparison:
     r"""Evaluate (or optimize) several bounds over one varying constant.
 
@@ -194,6 +196,8 @@ def compare(
         optimize: constants to choose anew at every setting, where a form leaves them free.
         within, functions: as for `fedbounds.bounds.search.optimize.optimize`.
         watch: called with (settings done so far, all settings) as step sizes are chosen.
+        methods: whether the bounds are of different methods, each about the output of its own run: the left-hand sides
+            may then be over different iterates, but the oracles, and O(.) or numbers, must be the same.
 
     Raises:
         FedboundsError: left-hand sides that cannot be compared (saying why), a symbol that means different things in
@@ -218,7 +222,7 @@ def compare(
     labels = [form.title for form in forms]
     if len(set(labels)) < len(labels):
         raise FedboundsError(f"{next(x for x in labels if labels.count(x) > 1)} is named twice")
-    notes = list(_comparable(forms))
+    notes = list(_comparable_methods(forms) if methods else _comparable(forms))
     given = {**constants, vary[0]: 1.0}
     if vary[0] in constants:
         raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
@@ -264,11 +268,11 @@ def compare(
         replace(row, mark=form.mark, source=form.result.source.partition(", eq.")[0], measure=form.measure)
         for row, form in zip(rows, forms, strict=True)
     ]
-    for a, b in combinations(forms, 2):
+    for a, b in () if methods else combinations(forms, 2):  # methods have a run each
         if said := contradictory_assumptions(a, b):
             notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
     measures = [form.measure for form in forms]
-    least = next(m for m in measures if all(m.is_at_most(other) for other in measures))
+    least = next((m for m in measures if all(m.is_at_most(other) for other in measures)), measures[0])
     used, idle = _given_constants(forms, constants, own)
     notes += [f"not used by any of these forms: {', '.join(idle)}"] if idle else []
     return BoundComparison(
@@ -363,6 +367,44 @@ def _comparable(forms: Sequence[CompiledForm]) -> Iterable[str]:
             f"{large.title} bounds more than {small.title} does "
             f"({first.difference(second)}), so a larger value does not mean that it is the weaker bound"
         )
+
+
+def _comparable_methods(forms: Sequence[CompiledForm]) -> Iterable[str]:
+    """Notes on the outputs of the methods; raises where two bounds do not rank their methods."""
+    for form in forms:
+        if form.measure.lower:
+            raise FedboundsError(
+                f"{form.title} is a lower bound, which does not rank methods; name upper bounds only, "
+                "or draw upper against lower bounds: fedbounds figure references/gap"
+            )
+        if form.asymptotic:
+            yield f"{form.title} holds only in the limit {form.asymptotic}"
+    for a, b in combinations(forms, 2):
+        first, second = a.measure, b.measure
+        inside = {*first.differing(second)} <= {"aggregate", "index set"}
+        whole = not {first.aggregate, second.aggregate} & {"supremum", "single"}
+        if not (inside and whole) and first.differing(second):
+            raise FedboundsError(f"{a.title} and {b.title} bound different things: {first.difference(second)}")
+        if (mine := _oracles(a)) != (yours := _oracles(b)):
+            raise FedboundsError(
+                f"{a.title} and {b.title} have different oracles: {mine} against {yours}; compare results of one oracle"
+            )
+        if a.order_only != b.order_only:
+            known, hidden = (b, a) if a.order_only else (a, b)
+            alike = [one.name for one in known.result.forms if known.result.form(one.name).order_only]
+            cure = f"name {known.result.key}:{alike[0]}" if alike else f"leave one out ({known.result.key} has no O)"
+            raise FedboundsError(
+                f"{hidden.title} hides constants in an O(.) and {known.title} does not; one kind is expected: {cure}"
+            )
+        if first.differing(second):
+            yield f"{a.title} and {b.title} bound different outputs ({first.difference(second)})"
+
+
+def _oracles(form: CompiledForm) -> str:
+    """The oracles that the setting of a form allows, in words."""
+    boxes = (one for cover in form.covers() if cover is not None for one in (*cover.holds, *cover.perhaps))
+    allowed = {kind for one in boxes for axis, kinds in one if axis == "oracle" for kind in kinds}
+    return " or ".join(sorted(allowed)) or AXES["oracle"].usual
 
 
 def _same_meaning(forms: Sequence[CompiledForm], names: Iterable[str]) -> None:

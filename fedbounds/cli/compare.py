@@ -12,6 +12,7 @@ import numpy as np
 from fedbounds.bounds.comparison.comparability import CODES, Matrix, comparability_matrix
 from fedbounds.bounds.comparison.compare import BoundComparison, parse_vary, whole_settings
 from fedbounds.bounds.comparison.compare import compare as compare_bounds
+from fedbounds.bounds.comparison.method_map import MethodMap, map_methods
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
@@ -31,9 +32,10 @@ PGF = (".pgf", ".tex")
 )
 @click.option(
     "--vary",
+    multiple=True,
     metavar="NAME=LOW:HIGH[:log|lin[:COUNT]]",
     shell_complete=completion.range_completion,
-    help="The constant that varies; also NAME=V1,V2,...",
+    help="The constant that varies; also NAME=V1,V2,... Twice: a map of the smallest bound over two constants.",
 )
 @click.option("--matrix", is_flag=True, help="Show which left-hand sides are comparable, of all results or of KEYs.")
 @options.optimize_option
@@ -51,7 +53,7 @@ def compare(
     settings: tuple[str, ...],
     source: str | None,
     bare: tuple[str, ...],
-    vary: str | None,
+    vary: tuple[str, ...],
     matrix: bool,
     optimize: str,
     within: tuple[str, ...],
@@ -64,37 +66,51 @@ def compare(
 
     KEY.NAME=VALUE gives a constant to one result only, e.g. fedau/theorem-2.K=20.
     Left-hand sides that are not comparable are an error that says what differs.
+    With two --vary the bounds are of different methods, each about the output of its own run.
 
     \b
     fedbounds compare arbitrary-participation/theorem-3.1:explicit arbitrary-participation/theorem-3.1:sharp \\
         --vary rounds=10:1e6:log:50 --optimize gamma,eta --within eta=1:100 --out bounds.png \\
         --set L=1 F=5 I=2 P=2 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
+    fedbounds compare patel-2024/minibatch-sgd-convex woodworth-2020/local-sgd-convex --vary I=1:1000:log:30 \\
+        --vary d=1e-4:1:log:30 --out map.svg L=1 D2=1 N=10 T=100 sigma=0.1
     fedbounds compare --matrix --out matrix.csv      which bounds of all papers are comparable
     """
     keys = [word for word in bare if "=" not in word]
     constants = options.read_constants(settings, source, [word for word in bare if "=" in word])
     if out is not None:
-        check_outputs(_outputs(Path(out), matrix), force)
+        check_outputs(_outputs(Path(out), matrix or len(vary) > 1), force)
     _check_drawing(drawing, out)
     if matrix:
         if constants or vary or optimize or within:
             raise FedboundsError("--matrix takes no constants, --vary, --optimize or --within; leave them out")
         show_matrix(keys, out, drawing, force, as_json)
         return
-    if vary is None:
+    if not vary:
         raise FedboundsError("compare needs --vary, e.g. --vary rounds=10:1e6:log:50, or --matrix")
     if not keys:
         raise FedboundsError("compare has no KEY; name at least one result, e.g. arbitrary-participation/theorem-3.1")
     named = [options.split_key(word) for word in keys]
     results = [as_compiled(key) for key, _ in named]
-    name, values = parse_vary(vary)
+    first, *others = vary
+    if len(others) > 1:
+        raise FedboundsError(f"--vary is given {len(vary)} times; give it once for curves, twice for a map")
+    chosen, ranges = options.constant_names(optimize) if optimize else (), options.ranges(within) or None
+    if others:
+        x, y = map(parse_vary, vary)
+        with progress_bar("settings") as watch:
+            regions = map_methods(named, x, y, constants, optimize=chosen, within=ranges, watch=watch)
+        written = [] if out is None else write_map(regions, Path(out), drawing, force)
+        options.print_answer(as_json, "method-map", regions.to_dict(), lambda: describe_map(regions), written)
+        return
+    name, values = parse_vary(first)
     with progress_bar("settings") as watch:
         found = compare_bounds(
             named,
             (name, whole_settings(results, name, values)),
             constants,
-            optimize=options.constant_names(optimize) if optimize else (),
-            within=options.ranges(within) or None,
+            optimize=chosen,
+            within=ranges,
             watch=watch,
         )
     written = [] if out is None else write(found, Path(out), drawing, force)
@@ -167,6 +183,30 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
     return "\n".join([*lines, *(f"{label}: {said}" for label, said in table.failures().items()), *table.notes])
 
 
+def describe_map(regions: MethodMap) -> str:
+    """At how many settings each bound is the smallest, and what to keep in mind."""
+    lines = [f"smallest bound over {name}: {meaning}" for name, meaning in
+             ((regions.x, regions.x_meaning), (regions.y, regions.y_meaning))]  # fmt: skip
+    size, wins = regions.winner.size, regions.wins
+    counts = {row.name: wins[row.label] for row in regions.comparison.rows}
+    if none := size - sum(wins.values()):
+        counts["no bound is valid"] = none
+    lines += ["", *(f"{count:>6} of {size} settings  {name}" for name, count in counts.items())]
+    lines.append("(equal bounds count for the first; --out F.csv and --json have all settings)")
+    return "\n".join([*lines, *regions.comparison.notes])
+
+
+def write_map(regions: MethodMap, path: Path, drawing: Drawing, force: bool = False) -> list[Path]:
+    """The map as CSV, or the figure with its data and manifest."""
+    if path.suffix == ".csv":
+        write_output(Output(path, manifests=(path.with_suffix(".json"),)), regions.to_csv().encode(), force)
+        return [path]
+    from fedbounds.figures.charts.method_map import method_map_picture
+
+    with drawing.style():
+        return method_map_picture(regions).save(path, force=force)
+
+
 def _check_drawing(drawing: Drawing, out: str | None) -> None:
     """Refuse options of figures that this output does not have."""
     ending = "" if out is None else Path(out).suffix
@@ -178,14 +218,14 @@ def _check_drawing(drawing: Drawing, out: str | None) -> None:
     drawing.check()
 
 
-def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
-    """The files that this path asks for, by its ending."""
-    if path.suffix == ".csv" or (path.suffix in PGF and not matrix):
+def _outputs(path: Path, plane: bool) -> Sequence[Output]:
+    """The files that this path asks for, by its ending; a matrix or a map (`plane`) has no pgfplots."""
+    if path.suffix == ".csv" or (path.suffix in PGF and not plane):
         return [Output(path, manifests=(path.with_suffix(".json"),))]
     from fedbounds.figures.charts.picture import FORMATS, figure_outputs
 
     if path.suffix not in FORMATS:
-        endings = [".csv", *FORMATS, *(() if matrix else PGF)]
+        endings = [".csv", *FORMATS, *(() if plane else PGF)]
         raise FedboundsError(f"{path}: unknown ending; a table or a figure ends in {', '.join(endings)}")
     return figure_outputs(path)
 

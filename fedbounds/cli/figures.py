@@ -17,11 +17,15 @@ from fedbounds.cli import completion, options
 from fedbounds.cli.options import Count, Drawing, OutputPath, PathArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from click.shell_completion import CompletionItem
 
     from fedbounds.figures.charts.picture import Picture
 
 ATLAS = "tightness"  # the figure of all papers
+REFERENCES = "references"  # the figures over the reference theorems
+NEEDS_DIRECTORY = "--out {out} is a file; all figures of a paper need a directory, e.g. --out gallery"
 DEMO_PAPER = "arbitrary-participation"  # the paper of `fedbounds demo`
 workers_option = click.option(
     "--workers", type=Count(1, 1024), default=1, show_default=True, help="Local processes for missing runs."
@@ -35,7 +39,9 @@ def figure_names(
     paper, slash, _ = incomplete.partition("/")
     if slash and paper in paper_names():
         return completion.matching_prefix([f"{paper}/{name}" for name in _names(paper)], incomplete)
-    words = [*completion.papers(context, parameter, ""), ATLAS, *_datasets()]
+    if slash and paper == REFERENCES:
+        return completion.matching_prefix([f"{paper}/{name}" for name in _references()], incomplete)
+    words = [*completion.papers(context, parameter, ""), ATLAS, REFERENCES, *_datasets()]
     return completion.matching_prefix(words, incomplete) or completion.files(context, parameter, incomplete)
 
 
@@ -75,10 +81,11 @@ def figure(
     fedbounds figure arbitrary-participation/figure-b.2 --out toy.png
     fedbounds figure fedau --out gallery --workers 2          every figure and the claims table of a paper
     fedbounds figure tightness --out tightness.png            how tight every bound is
+    fedbounds figure references/regimes --out regimes.svg     which method has the smallest bound where
     fedbounds figure glyphs --out glyphs.png                  images of a data set, class by class
     fedbounds figure examples/sweep.toml --metric gradient_norm_squared --out sweep.svg
     """
-    if name in paper_names():
+    if name in (*paper_names(), REFERENCES):
         drawing.check_several()
     drawing.check("claims are a table; leave it out", () if name.endswith("/claims") else options.STYLE_OPTIONS)
     with drawing.style():
@@ -91,6 +98,8 @@ def figure(
         elif name == ATLAS:
             target = _figure_path(out, name, force)
             written += _atlas().save(target, force=force)
+        elif name.partition("/")[0] == REFERENCES:
+            written += _over_references(name.partition("/")[2], Path(out), force)
         elif name in _datasets():
             target = _figure_path(out, name, force)
             written += _samples(name, data).save(target, force=force)
@@ -98,7 +107,8 @@ def figure(
             paper, _, which = name.partition("/")
             if paper not in paper_names() or not _names(paper):
                 drawn = {one: _names(one) for one in paper_submodules("figures", "drawing")}
-                figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
+                references = [f"{REFERENCES}/{one}" for one in _references()]
+                figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one]), *references]
                 raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
             written += _paper(
                 paper, which, Path(out), Path(results), dataset, data, network, full, workers, device, force
@@ -111,6 +121,29 @@ def _atlas() -> Picture:
 
     with progress_bar("worst cases") as progress:
         return atlas(progress=progress)
+
+
+def _references() -> Mapping[str, Callable[[], Picture]]:
+    from fedbounds.figures.charts.reference_figures import FIGURES
+
+    return FIGURES
+
+
+def _over_references(which: str, out: Path, force: bool) -> list[Path]:
+    """One figure over the reference theorems, or all of them in a directory."""
+    from fedbounds.figures.charts.picture import figure_outputs
+
+    figures = _references()
+    if which and which not in figures:
+        raise unknown_name(f"figure of {REFERENCES}", which, [*figures])
+    if which:
+        target = _figure_path(out, which, force)
+        return figures[which]().save(target, force=force)
+    if out.suffix:
+        raise FedboundsError(NEEDS_DIRECTORY.format(out=out))
+    targets = {one: out / f"{one}.png" for one in figures}
+    check_outputs([output for target in targets.values() for output in figure_outputs(target)], force)
+    return [path for one, target in targets.items() for path in figures[one]().save(target, force=force)]
 
 
 def _datasets() -> tuple[str, ...]:
@@ -163,7 +196,7 @@ def _paper(
     elif which:
         target = _figure_path(out, which, force)
     if not which and out.suffix:
-        raise FedboundsError(f"--out {out} is a file; all figures of a paper need a directory, e.g. --out gallery")
+        raise FedboundsError(NEEDS_DIRECTORY.format(out=out))
     if not which:
         figures = [output for one in drawing.FIGURES for output in figure_outputs(out / f"{one}.png")]
         check_outputs([*figures, *([claims_output(table)] if claims else [])], force)

@@ -37,15 +37,21 @@ DOCUMENT = r"""\documentclass{article}
 
 def comparison_caption(table: BoundComparison) -> str:
     """The measure, the constants with their sources, and the notes."""
+    said = describe_settings(table)
+    said += [f"No value anywhere: {row.label}." for row in table.rows if not np.isfinite(row.values).any()]
+    said += ["Dotted: a condition fails."] if not all(row.valid.all() for row in table.rows) else []
+    return " ".join([*said, *(f"{note}." for note in table.notes)])
+
+
+def describe_settings(table: BoundComparison) -> list[str]:
+    """The measure, the constants with their sources, and what is chosen anew, in sentences."""
     constants = ", ".join(f"{name} = {number(c.value)} ({c.source})" for name, c in table.constants.items())
     chosen = [f"{name} in [{number(low)}, {number(high)}]" for name, (low, high) in table.within.items()]
     chosen += [name for name in table.optimize if name not in table.within]
     said = [f"{table.measure}."]
     said += [f"Constants: {constants}."] if constants else []
     said += [f"Chosen anew at every {table.name}: {', '.join(chosen)}."] if chosen else []
-    said += [f"No value anywhere: {row.label}." for row in table.rows if not np.isfinite(row.values).any()]
-    said += ["Dotted: a condition fails."] if not all(row.valid.all() for row in table.rows) else []
-    return " ".join([*said, *(f"{note}." for note in table.notes)])
+    return said
 
 
 def comparison_picture(table: BoundComparison) -> Picture:
@@ -56,7 +62,7 @@ def comparison_picture(table: BoundComparison) -> Picture:
     failures = table.failures()
     groups: dict[str, list[str]] = {}
     for row in (row for row in table.rows if row.label in failures):
-        groups.setdefault(failures[row.label], []).append(_name_row(row))
+        groups.setdefault(failures[row.label], []).append(name_row(row))
     notes = [f"{', '.join(names)}: {said}" if len(names) < len(table.rows) else said for said, names in groups.items()]
     return compare_curves(
         drawn,
@@ -73,10 +79,10 @@ def _entry(row: BoundRow, table: BoundComparison) -> str:
     """A bound in the legend: its name, and its own left-hand side if they differ."""
     measure = row.measure if _differ(table) else None
     own = "" if measure is None else f": {measure.aggregate} over {measure.over}"
-    return f"{_name_row(row)}{own}"
+    return f"{name_row(row)}{own}"
 
 
-def _name_row(row: BoundRow) -> str:
+def name_row(row: BoundRow) -> str:
     """Paper, number and form of a bound, and its mark."""
     key, _, form = row.label.partition(" ")
     return f"{row.source or key} {form}{f' ({row.mark})' if row.mark else ''}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
@@ -156,17 +157,7 @@ def regime_map(
     with new_figure(6.4, 4.4, title) as figure:
         axes = figure.subplots()
         axes.grid(visible=False)
-        colors = ListedColormap([TERM_COLORS[look[name]] for name in names])
-        axes.pcolormesh(x_values, y_values, winner, cmap=colors, vmin=-0.5, vmax=len(names) - 0.5, alpha=0.55)
-        for i in present:
-            axes.contourf(
-                x_values,
-                y_values,
-                (winner == i) * 1.0,
-                levels=[0.5, 1.5],
-                colors="none",
-                hatches=[HATCHES[look[names[i]]]],
-            )
+        handles = fill_regions(axes, x_values, y_values, winner, [(name, look[name]) for name in names])
         if not valid.all():
             axes.contourf(x_values, y_values, (~valid) * 1.0, levels=[0.5, 1.5], colors=["#ffffff"], alpha=0.7)
         height = np.log10(np.broadcast_to(evaluation.value, shape))
@@ -181,10 +172,6 @@ def regime_map(
         axes.set(xscale="log", yscale="log")
         meaning = result.notation
         axes.set(xlabel=f"{x_name}: {_meaning(meaning, x_name)}", ylabel=f"{y_name}: {_meaning(meaning, y_name)}")
-        handles = [
-            Patch(facecolor=TERM_COLORS[look[names[i]]], alpha=0.55, hatch=HATCHES[look[names[i]]], label=names[i])
-            for i in present
-        ]
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
     curves = [Curve(f"{x_name} = {v:.6g}: dominant term's index", np.asarray(y_values), winner[:, j] * 1.0)
               for j, v in enumerate(x_values)]  # fmt: skip
@@ -196,6 +183,22 @@ def regime_map(
         curves,
         {name: value for name, value in constants.items()},
     )
+
+
+def fill_regions(
+    axes: Axes, x: np.ndarray, y: np.ndarray, winner: np.ndarray, names: Sequence[tuple[str, int]]
+) -> list[Patch]:
+    """Color and hatch every setting by its winner, an index of `names` (text, place in the colors) or -1 for none; the
+    legend's entries."""
+    colors = ListedColormap([TERM_COLORS[place] for _, place in names])
+    shown = np.ma.masked_less(winner, 0)
+    axes.pcolormesh(x, y, shown, cmap=colors, vmin=-0.5, vmax=len(names) - 0.5, alpha=0.55)
+    handles = []
+    for i, (name, place) in enumerate(names):
+        if (winner == i).any():
+            axes.contourf(x, y, (winner == i) * 1.0, levels=[0.5, 1.5], colors="none", hatches=[HATCHES[place]])
+            handles.append(Patch(facecolor=TERM_COLORS[place], alpha=0.55, hatch=HATCHES[place], label=name))
+    return handles
 
 
 def _meaning(notation: Notation, name: str) -> str:
