@@ -14,6 +14,7 @@ import sympy as sp
 from fedbounds.bounds.audit.errata import paper_errata, paper_wording
 from fedbounds.bounds.audit.ledger import audit_note, caveat, committed_verdict, read_ledger, trusted_premise
 from fedbounds.bounds.audit.tested_conditions import untested_conditions
+from fedbounds.bounds.comparison.improvements import improvements
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
 from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -91,7 +92,14 @@ def show(key: str, form: str | None, style: str | None, whole: bool, as_json: bo
         return
     if style == "graph":
         edges = [edge for edge in uses_of_results() if load(key).key in edge]
-        document = {"key": load(key).key, "uses": [{"result": a, "uses": b} for a, b in edges]}
+        document = {
+            "key": load(key).key,
+            "uses": [{"result": a, "uses": b} for a, b in edges],
+            "improvements": [
+                {**asdict(one), **dict(zip(("outcome", "why"), one.judged, strict=True))}
+                for one in improvements(load(key).key)
+            ],
+        }
         print_answer(as_json, "show", document, lambda: describe_uses(load(key).key))
         return
     if (one := statement(key)) is not None:
@@ -150,6 +158,8 @@ def describe_uses(key: str) -> str:
     for side, heading in enumerate(("uses or improves", "is used or improved by")):
         found = list(tree(key, side, (key,), "    "))
         lines += ["", f"  {heading}{'' if found else ': nothing in the registry'}", *found]
+    if claims := [str(one) for one in improvements(key)]:
+        lines += ["", "  what its paper, or another, says of the two", *(f"    {one}" for one in claims)]
     return "\n".join(lines)
 
 
