@@ -112,6 +112,7 @@ gpu: $(STAMP) ## what only a GPU can show, in ten minutes (DEVICE=cuda OUT=gpu)
 figures: $(STAMP) ## the papers' figures, redrawn from our own runs
 	set -e; for paper in $(PAPERS); do \
 	$(BIN)/fedbounds figure $$paper --out docs/gallery/$$paper --workers $(WORKERS) --force; done
+	$(BIN)/fedbounds figure references --out docs/gallery/references --force
 
 lint: $(STAMP) ## ruff (lint, format) and pyright
 	@status=0; set -x; $(PY) -m ruff check . || status=1; $(PY) -m ruff format --check . || status=1; \

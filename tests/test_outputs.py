@@ -75,6 +75,7 @@ CASES = [
     Case(COMPARED, "x.tex", ("x.tex",), "fedbounds.cli.compare.compare_bounds"),
     Case("compare --matrix", "x.csv", ("x.csv",), "fedbounds.cli.compare.comparability_matrix"),
     Case("compare --matrix", "x.svg", ("x.svg",), "fedbounds.cli.compare.comparability_matrix"),
+    Case("table fedau/theorem-2", "x.tex", ("x.tex", "x.bib"), "fedbounds.bounds.comparison.rate_table.rate_table"),
     Case("explore --paper fedau", "e", ("e/fedau.html", "e/index.html"), "fedbounds.figures.explorer.document.script"),
     Case(FEDAVG_SEARCH, "x.json", ("x.json",), "fedbounds.empirical.falsification.adversary.adversary"),
     Case("adversary --paper fedau", "x.json", ("x.json",), "fedbounds.empirical.falsification.adversary_table.rows"),

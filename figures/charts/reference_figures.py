@@ -148,8 +148,8 @@ def gap() -> Picture:
         title="Upper bounds divided by lower bounds",
         caption="Upper bounds divided by the lower bound of their class. Convex: local SGD by the lower bound of local "
         "SGD, the others by that of all methods with intermittent communication. Nonconvex: by the lower bound of "
-        f"first-order methods. Every left-hand side is about the output of the method. {HIDDEN} A flat line "
-        f"matches the lower bound in T. {'; '.join(said)}. The convex bound "
+        "first-order methods. Every left-hand side is about the output of the method. "
+        f"{HIDDEN} A flat line matches the lower bound in T. {'; '.join(said)}. The convex bound "
         "of local SGD with bounded heterogeneity is left out: it is about a smaller class, whose lower bound is less. "
         f"Constants: {', '.join(f'{symbol} = {value}' for symbol, value in given.items())}.",
         alternative="Two panels of ratios over rounds; the best upper bound of each class becomes flat.",
