@@ -40,11 +40,14 @@ def compare_with_references(theorem: TheoremFile) -> Iterator[Finding]:
 
 
 def _covers(result: Result, form: Form, other: TheoremFile) -> bool:
-    """Whether a form covers the class of a lower bound, which may leave open how clients differ and work."""
+    """Whether a form covers a class of a lower bound, which holds for each kind that it lists.
+
+    It may leave open how clients differ and work.
+    """
     if other.setting is None:
         return False
     found = coverage(result, form, (), other.setting)
-    return found.answer != "not covered" and found.only_if.keys() <= OPEN - other.setting.said.keys()
+    return found.answer != "not covered" and found.only_if.keys() <= OPEN | other.setting.said.keys()
 
 
 def _below(theorem: TheoremFile, form: Form, lower: TheoremFile) -> Finding | None:

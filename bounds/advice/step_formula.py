@@ -30,6 +30,7 @@ from fedbounds.bounds.theory.symbols import Notation
 
 Answer = Literal["holds", "fails", "no counterexample"]
 CLIMBS = 4  # rounds of settings near the worst one
+POSITIVE = "a step size is positive"
 NEAR = 1e-6  # relative distance of a found supremum from the number that is proved to be an upper bound
 UNBOUNDED = 1e5  # a ratio that is larger somewhere is taken to have no bound
 
@@ -71,7 +72,11 @@ class StepFormula:
     @property
     def largest_factor(self) -> float | None:
         """The largest factor of the first formula at which every condition holds; None if it is not known."""
-        factors = [check.largest_factor for check in self.checks if check.step == next(iter(self.formulas))]
+        factors = [
+            check.largest_factor
+            for check in self.checks
+            if check.step == next(iter(self.formulas)) and not check.condition.endswith("> 0")
+        ]
         return None if None in factors or not factors else min(f for f in factors if f is not None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,11 +119,15 @@ def check_formulas(
     notation = Notation([*result.notation.values(), *more])  # a formula may have constants that the theorem has not
     result = replace(result, notation=notation)
     fixed = {_symbol(notation, name): _rational(value) for name, value in (given or {}).items()}
+    for symbol, value in fixed.items():
+        notation[symbol.name].check(np.asarray(float(value)))
     names = _names(notation)
     steps: dict[sp.Symbol, sp.Expr] = {}
     for name, text in texts.items():
         step = _step_symbol(result, form, name)
         formula = read_text_expression(text, "--step", names, FUNCTIONS)
+        if formula.has(sp.sqrt(-1)) or any(a.is_number and a.is_finite is not True for a in formula.atoms()):
+            raise FedboundsError(f"--step {step}={text!r} is no finite real number")
         if step in formula.free_symbols:
             raise FedboundsError(
                 f"--step {step}={text!r} contains {step} itself; give a formula of the other constants"
@@ -132,6 +141,7 @@ def check_formulas(
         low = notation[smaller].symbol
         others.append(Condition(low, "<=", notation[larger].symbol, "what the symbols mean", limits=low))
     rows = [*about, *_prescribed(form, steps)]
+    rows += [Condition(step, ">", sp.Integer(0), POSITIVE) for step, formula in steps.items() if _subtracts(formula)]
     if not rows:
         named = ", ".join(map(str, steps))
         raise FedboundsError(f"{result.key} [{form.name}] has no condition on {named}: there is nothing to check")
@@ -139,6 +149,12 @@ def check_formulas(
     return StepFormula(
         f"{result.key}[{form.name}]", {str(s): plain(e) for s, e in steps.items()}, faults, () if faults else checks
     )
+
+
+def _subtracts(formula: sp.Expr) -> bool:
+    """Whether a formula may not be positive: it is zero, or subtracts something."""
+    sums = [arg for each in formula.atoms(sp.Add) for arg in each.args]
+    return formula == 0 or any(each.could_extract_minus_sign() for each in (formula, *sums))
 
 
 def _prescribed(form: Form, steps: Mapping[sp.Symbol, sp.Expr]) -> Iterator[Condition]:
@@ -158,6 +174,8 @@ def _names(notation: Notation) -> dict[str, sp.Expr]:
 
 def _rational(value: float) -> sp.Rational:
     """The decimal number that a float is printed as."""
+    if not np.isfinite(value):
+        raise FedboundsError(f"{value} is no finite number; --step needs finite constants")
     return sp.Rational(repr(float(value)))
 
 

@@ -24,6 +24,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
 from fedbounds.bounds.theory.printing import plain
+from fedbounds.bounds.theory.problem_class import NO, ProblemClass, restrict_levels
 from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation, Quantity
 
@@ -328,8 +329,7 @@ def _monotone(
             change = {n: np.broadcast_to(more.terms[n] - t, (DRAWS,))[index] for n, t in evaluation.terms.items()}
             term = min(change, key=lambda n: change[n])
             text = f"{words} makes the bound smaller: {name} times 1.1 lowers the term {term!r}"
-            level: Level = "warning" if form.prescribes else "error"
-            yield Finding(level, "monotone", "", text, ("terms", term), constants_at(constants, index))
+            yield Finding("warning", "monotone", "", text, ("terms", term), constants_at(constants, index))
     yield from _more_clients(result, form, evaluation, constants)
     rounds = next((n for n in constants if result.notation[n].concept in ("rounds", "iterations")), None)
     if rounds and not form.prescribes:
@@ -400,10 +400,15 @@ def _limits(
         yield from _staying(result, form, once, lambda name: "particip" not in name, text, alike)
 
 
+ALL, CYCLIC = (ProblemClass({"participation": (kind,)}) for kind in ("all", "cyclic"))
+
+
 def _all_participate(form: Form, part: str | None) -> bool:
-    """Whether the form can be evaluated at full participation."""
-    said = [a.statement for a in form.assumptions if a.participation]
-    return part is not None or not said or any("full participation" in text for text in said)
+    """Whether the form is evaluated at full participation, or is about nothing else."""
+    covers = [a.cover.levels() for a in form.assumptions if a.participation and a.cover is not None]
+    at_all = all(restrict_levels(levels, ALL).max() > NO for levels in covers)
+    others = bool(covers) and all(restrict_levels(levels, CYCLIC).max() > NO for levels in covers)
+    return part is not None or (at_all and not others)
 
 
 def _staying(

@@ -129,10 +129,12 @@ def rate(result: Result, form: Form) -> Rate:
         return Rate(T, -slowest, stays, {}, dominant, _participants(result, falls, dominant, (), T, (), -slowest))
     falls = []
     for term in form.terms:
-        if all(any(powers) for powers in growth_exponents(term.expression, [T, *steps])):
+        if term.expression != 0 and all(any(powers) for powers in growth_exponents(term.expression, [T, *steps])):
             falls.append(term)
+    stays = tuple(term.name for term in form.terms if term not in falls and term.expression != 0)
+    if not falls:
+        return Rate(T, Fraction(0), stays, {})
     best = best_complexity(falls, form.hypotheses, T, steps)
-    stays = tuple(term.name for term in form.terms if term not in falls)
     chosen = [Fraction(1), *best.exponents.values()]
     dominant = tuple(
         term.name

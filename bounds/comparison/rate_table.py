@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +16,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.printing import latex
 from fedbounds.bounds.theory.registry import load, paper
 from fedbounds.bounds.theory.result import OPERATORS, Form, Result, plain_amsmath
+from fedbounds.bounds.theory.theorem_file import read_theorem_file
 
 _COLUMNS = ("result", "rate", "dominant", "speed-up", "step sizes", "conditions", "assumptions")
 _WIDTHS = (0.15, 0.14, 0.1, 0.06, 0.13, 0.16, 0.14)  # of the columns, in line widths
@@ -43,6 +44,7 @@ class RateRow:
     speed_up: bool | None = None  # whether M participants need 1/M of the rounds; None where it cannot be told
     prescribed: bool = False  # whether the result sets the step sizes
     relations: tuple[str, ...] = ()  # the conditions in plain text
+    only_if: str = ""  # what else must be known of the class for which the table was made
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -51,6 +53,7 @@ class RateRow:
         named = f"{tex(self.number)}{cited}, {tex(self.form)}" + (f" ({tex(self.note)})" if self.note else "")
         told = f"${self.rate}$" if self.rate else "--"
         told += f" plus {tex(', '.join(self.stays))}" if self.stays else ""
+        told += f" (if {tex(self.only_if)})" if self.only_if else ""
         formulas = [r" \newline ".join(f"${one}$" for one in each) for each in (self.steps, self.conditions)]
         told = (rf"${self.measure}$: {told}", tex(", ".join(self.dominant)) or "--", _SPEED_UP[self.speed_up])
         return named, *told, *formulas, tex(", ".join(self.assumptions))
@@ -66,6 +69,7 @@ class RateRow:
             "steps": ", ".join(map(plain_rate, self.steps)) if not self.prescribed else "prescribed",
             "if": "; ".join(self.relations),
             "assumes": ", ".join(self.assumptions),
+            "covered": f"if {self.only_if}" if self.only_if else "",
         }
         note = f" ({self.note})" if self.note else ""
         head = f"{self.key} [{self.form}]{note}   {self.title}"
@@ -144,7 +148,7 @@ def rate_table(keys: Sequence[tuple[str, str | None]]) -> RateTable:
     names = [f"{row.key}:{row.form}" for row in rows]
     if twice := [name for name in names if names.count(name) > 1]:
         raise FedboundsError(f"{twice[0]} stands twice; name each result and form once")
-    entries = dict.fromkeys(paper(result.paper).bibtex for result, _ in chosen)
+    entries = dict.fromkeys(_bibtex(result) for result, _ in chosen)
     return RateTable(rows, "\n\n".join(filter(None, entries)) + "\n")
 
 
@@ -162,16 +166,16 @@ def _row(result: Result, form: Form) -> RateRow:
         result.key,
         form.name,
         result.source.number,
-        _cite_key(paper(result.paper).bibtex),
+        _cite_key(_bibtex(result)),
         (form.measure or result.measure).latex,
         "" if found is None else f"{order}({_power(notation[found.rounds.name].latex, -found.power)})",
         of,
-        () if found is None else found.stays,
+        () if found is None else tuple(_staying(form, name, found.rounds.name) for name in found.stays),
         steps,
         tuple(
             f"{latex(c.left, notation)} {OPERATORS.get(c.op, c.op)} {latex(c.right, notation)}" for c in form.hypotheses
         ),
-        tuple(assumption.name for assumption in form.assumptions),
+        tuple(a.name for a in form.assumptions if not a.name.startswith("setting")),
         "; ".join(filter(None, [mark(result, form), why])),
         result.title,
         () if found is None else found.dominant,
@@ -215,11 +219,26 @@ def table_of_class(setting: str) -> RateTable:
     rows = [row for row in found.results if row.answer != "not covered" and row.of_objective and row.kind != "lemma"]
     if not rows:
         raise FedboundsError(f"no theorem covers {found.setting.text}; fedbounds covers lists the assumptions")
-    return rate_table([(row.key, row.form) for row in sorted(rows, key=lambda row: row.place)])
+    rows.sort(key=lambda row: row.place)
+    table = rate_table([(row.key, row.form) for row in rows])
+    open_axes = ("; ".join(f"{name}: {' or '.join(kinds)}" for name, kinds in row.only_if.items()) for row in rows)
+    kept = tuple(replace(row, only_if=words) for row, words in zip(table.rows, open_axes, strict=True))
+    return replace(table, rows=kept)
 
 
 def _power(symbol: str, power: Fraction) -> str:
     return "1" if not power else symbol if power == 1 else f"{symbol}^{{{power}}}"
+
+
+def _staying(form: Form, name: str, rounds: str) -> str:
+    """A term that does not fall at fixed constants, with those of them that the number of rounds determines."""
+    used = {str(s) for term in form.terms if term.name == name for s in term.expression.free_symbols}
+    moving = sorted({rule.name for rule in form.derived if rule.name in used and rounds in rule.inputs})
+    return f"{name} (at fixed {', '.join(moving)}, which may fall too)" if moving else name
+
+
+def _bibtex(result: Result) -> str:
+    return read_theorem_file(result.file).bibtex if result.file else paper(result.paper).bibtex
 
 
 def _cite_key(bibtex: str) -> str:

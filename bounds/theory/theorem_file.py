@@ -397,7 +397,11 @@ def _expression(at: _Document, place: Sequence[str], text: Any, names: Mapping[s
     try:
         found = read_text_expression(str(text), "the expression", names, FUNCTIONS_OF_FILES)
         numbers = found.atoms(sp.Rational, sp.Float)
-        if found.is_real is False or any(atom.is_number and atom.is_finite is not True for atom in found.atoms()):
+        if (
+            found.is_real is False
+            or found.has(sp.sqrt(-1))
+            or any(atom.is_number and atom.is_finite is not True for atom in found.atoms())
+        ):
             raise FedboundsError(f"{text!r} is no finite real number")
         if any(abs(number) > LARGEST for number in numbers):
             raise FedboundsError(f"{text!r} has a number beyond {float(LARGEST):g}")

@@ -6,18 +6,23 @@ determine. Others must be given: nothing is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from fedbounds.bounds.advice.coverage import coverage
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.checked_conditions import CheckedCondition
 from fedbounds.bounds.evaluation.evaluate import Evaluation, Value, check_assumed
 from fedbounds.bounds.theory.expectation import ExpectedStatement
+from fedbounds.bounds.theory.problem_class import ProblemClass
+from fedbounds.bounds.theory.registry import REFERENCES, paper
 from fedbounds.bounds.theory.result import Condition, Form, Result
-from fedbounds.bounds.theory.symbols import Constant
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.theorem_file import read_theorem_file
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.comparison.compare_run import (
     check_cut_off,
@@ -56,6 +61,16 @@ from fedbounds.empirical.sweep import Sweep
 
 Answer = Literal["legal", "undecided", "not legal"]
 ORDER: Sequence[Answer] = ("legal", "undecided", "not legal")
+FEDAVG = {"fedavg", "generalized-fedavg"}
+PARTICIPATION = {  # kinds of processes -> kinds of settings; all others are arbitrary participation
+    "full": "all",
+    "without-replacement": "uniform-sampling",
+    "with-replacement": "with-replacement",
+    "bernoulli": "coins-known-rates",
+    "cyclic": "cyclic",
+    "permutation": "reshuffled",
+}
+AUTHORS = re.compile(r"^no result of .*? covers this run:")  # a theorem file is compared as its algorithm's paper says
 MOST = 5  # theorems that are shown where none is named
 
 
@@ -82,7 +97,7 @@ class RunLegality:
         """Legal if all conditions hold and nothing excludes the run."""
         if self.reasons or self.failed:
             return "not legal"
-        return "undecided" if self.missing else "legal"
+        return "undecided" if self.missing or self.open_conditions else "legal"
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -131,7 +146,7 @@ def check_sweep(
         >>> found.answer, found.failed[0].limits, round(float(found.failed[0].admissible), 4)
         ('not legal', 'gamma', 0.0278)
     """
-    requested = named_forms(keys) if keys else tuple(forms_of_runs())
+    requested = named_forms(keys) if keys else (*forms_of_runs(), *_reference_forms())
     given = dict(given or {})
     check_forms(requested, given, assume)
     found: dict[str, tuple[RunLegality, ...]] = {}
@@ -139,6 +154,24 @@ def check_sweep(
         rows = [(form, check_setting(setting, form, given, assume)) for form in requested]
         found[setting.label] = tuple(row for _, row in rows) if keys else _nearest(setting, rows)
     return found
+
+
+def _reference_forms() -> Iterator[ComparedForm]:
+    """The reference theorems with numbers about algorithms whose step sizes and participation are known in runs."""
+    for name in REFERENCES:
+        for result in paper(name).results:
+            form = result.form()
+            known = result.kind != "lemma" and not result.measure.lower and not form.order_only
+            if known and paper_of(result) is not None:
+                yield ComparedForm(result, form)
+
+
+def _other_algorithm(result: Result, kind: str) -> str:
+    """Why a theorem file is not about runs of this kind; "" if it is, or does not say."""
+    about = read_theorem_file(result.file).algorithm if result.file else ""
+    return (
+        "" if not about or about == kind or {about, kind} <= FEDAVG else f"it is about {about}, and the run is {kind}"
+    )
 
 
 def _nearest(setting: SweepSetting, rows: Sequence[tuple[ComparedForm, RunLegality]]) -> tuple[RunLegality, ...]:
@@ -170,25 +203,57 @@ def check_setting(
     if "algorithm" not in task:
         why = "the run has phases, a schedule of algorithms: a result is about one algorithm; check each phase alone"
         return RunLegality(form.claim, (why,))
+    if other := _other_algorithm(form.result, str(task["algorithm"].get("kind"))):
+        return RunLegality(form.claim, (other,))
     algorithm, problem, process = algorithm_from_spec(task["algorithm"]), setting.problem(), setting.process()
     try:
         ahead = RunSetting.ahead(algorithm, problem, process, None, counted_rounds(algorithm, process, task["rounds"]))
     except FedboundsError as error:
         return RunLegality(form.claim, (str(error),))
-    return _check_run(ahead, form, constants_of(form.result, given), assume)
+    found = _check_run(ahead, form, constants_of(form.result, given), assume)
+    return found if not form.result.file else _of_file(found, form, _class_of_run(ahead), assume)
+
+
+def _class_of_run(setting: RunSetting) -> ProblemClass:
+    """The class of a planned run, as far as the problem states it; what it does not state is left open."""
+    stated = problem_constants(setting.problem)
+    curved, divergence = stated.get("strong_convexity"), stated.get("gradient_divergence_sup")
+    said: dict[str, tuple[str, ...]] = {
+        "participation": (PARTICIPATION.get(setting.process.kind, "arbitrary"),),
+        "objective": ("strongly-convex" if isinstance(curved, Constant) and curved.value > 0 else "non-convex",),
+    }
+    if isinstance(divergence, Constant):
+        said["heterogeneity"] = ("bounded",) if divergence.value > 0 else ("none",)
+    elif isinstance(divergence, NoConstant):
+        said["heterogeneity"] = ("unbounded",)
+    return ProblemClass(said)
+
+
+def _of_file(found: RunLegality, form: ComparedForm, run: ProblemClass, assume: Sequence[str]) -> RunLegality:
+    """What the setting of a theorem file, and the assumptions that only it has, add."""
+    reasons = [AUTHORS.sub("it does not cover this run:", one) for one in found.reasons]
+    covered = coverage(form.result, form.form, (), run)
+    for a in covered.excluded:
+        axis = a.name.removeprefix("setting-")
+        if axis in run.said:
+            reasons.append(f"{axis} {' or '.join(run.said[axis])} is not covered; {a.statement}")
+    own = [a for a in form.form.assumptions if a.cover is None and a.name in found.not_checked]
+    asked = tuple(f"{a.name}: {a.statement} (--assume {a.name} if it holds)" for a in own if "all" not in assume)
+    unread = tuple(name for name in found.not_checked if not name.startswith("setting"))
+    return replace(found, reasons=tuple(reasons), open_conditions=(*found.open_conditions, *asked), not_checked=unread)
 
 
 def _check_run(
     setting: RunSetting, asked: ComparedForm, given: Mapping[str, Value], assume: Sequence[str]
 ) -> RunLegality:
     setting, statement = statement_about(setting, ExpectedStatement(asked.result, asked.form, asked.result.key))
-    paper = paper_of(statement.result) or UnknownPaper()
+    runs = paper_of(statement.result) or UnknownPaper()
     bare = replace(statement.form, terms=())  # what only the bound needs is not asked for
     result = replace(statement.result, forms=(bare,), default=bare.name)
     own = drop_rounds(result, constants_by_symbol(result, given), setting.total)
     try:
-        steps = paper.steps(setting, None)
-        facts = _facts(paper, setting, bare, result, steps.interval, frozenset(own))
+        steps = runs.steps(setting, None)
+        facts = _facts(runs, setting, bare, result, steps.interval, frozenset(own))
     except FedboundsError as error:
         return RunLegality(asked.claim, (str(error),))
     check_given(result, bare, own, lambda _: facts)

@@ -54,7 +54,7 @@ def _why_none(theorem: TheoremFile, form: Form) -> str:
         return f"worst cases are of algorithm = {' or '.join(map(repr, MOMENTS))}"
     if form.order_only:
         return "the form hides constants in an O"
-    if getattr(theorem.result, "lower", False):
+    if (form.measure or theorem.result.measure).lower:
         return "it is a lower bound"
     if measure.aggregate not in ("minimum", "average") or measure.over != "rounds":
         return f"worst cases are of minima and averages over rounds, not {measure}"
