@@ -22,6 +22,10 @@ TDCD = "tdcd/theorem-1"
 # What LaTeX has by itself, and amsmath.
 KERNEL = [
     "frac",
+    "in",
+    "Omega",
+    "Psi",
+    "zeta",
     "left",
     "right",
     "sqrt",
