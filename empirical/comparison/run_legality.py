@@ -218,13 +218,19 @@ def _class_of_run(setting: RunSetting) -> ProblemClass:
     """The class of a planned run, as far as the problem states it; what it does not state is left open."""
     stated = problem_constants(setting.problem)
     curved, divergence = stated.get("strong_convexity"), stated.get("gradient_divergence_sup")
+    synthetic = isinstance(setting.problem, Synthetic)
+    objective = "non-convex"
+    if isinstance(curved, Constant) and curved.value > 0:
+        objective = "strongly-convex"
+    elif not synthetic and isinstance(stated.get("smoothness"), Constant):
+        objective = "convex"  # logistic regression, of which alone the smoothness is known
     said: dict[str, tuple[str, ...]] = {
         "participation": (PARTICIPATION.get(setting.process.kind, "arbitrary"),),
-        "objective": ("strongly-convex" if isinstance(curved, Constant) and curved.value > 0 else "non-convex",),
+        "objective": (objective,),
     }
     if isinstance(divergence, Constant):
         said["heterogeneity"] = ("bounded",) if divergence.value > 0 else ("none",)
-    elif isinstance(divergence, NoConstant):
+    elif synthetic and isinstance(divergence, NoConstant):  # of a network nobody knows it
         said["heterogeneity"] = ("unbounded",)
     return ProblemClass(said)
 

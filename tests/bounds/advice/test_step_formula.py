@@ -153,3 +153,21 @@ def test_suprema_of_monomials():
     assert supremum(I**2 / L, STANDARD) == sp.oo
     assert supremum(1 / sp.sqrt(I), STANDARD) == 1
     assert supremum(1 / (1 + I), STANDARD) is None
+
+
+@pytest.mark.parametrize(
+    ("formula", "known", "message"),
+    [("1/L*sqrt(-1)", {}, "no finite real number"), ("1/L", {"I": 0.5}, "outside its domain"),
+     ("1/L", {"I": float("inf")}, "finite")],
+)  # fmt: skip
+def test_what_is_no_step_size_or_no_constant_is_refused(formula, known, message):
+    result = stated("gamma <= 1/(L*I)")
+    with pytest.raises(FedboundsError, match=message):
+        check_formulas(result, result.form(), {"": formula}, known)
+
+
+@pytest.mark.parametrize("formula", ["-1/L", "1/(8*L) - 1/L"])
+def test_a_formula_that_is_not_positive_fails(formula):
+    result = stated("gamma <= 1/L")
+    answers = {check.condition: check.answer for check in check_formulas(result, result.form(), {"": formula}).checks}
+    assert answers == {"gamma <= 1/L": "holds", "gamma > 0": "fails"}

@@ -116,3 +116,21 @@ def test_the_nearest_theorems_are_shown_where_none_is_named():
     excluded = check(spec(kind="wait-minibatch", interval=2))
     assert {row.answer for row in excluded} == {"not legal"} and len(excluded) <= 5
     assert not legal_settings([excluded]) and legal_settings([rows]) and not legal_settings([rows, excluded])
+
+
+def test_a_theorem_file_is_about_its_class_of_problems_its_participation_and_its_algorithm():
+    cyclic = {"kind": "cyclic", "clients": 4, "groups": 4}
+    document = spec(DATA, cyclic, local_step_size=1e-4, local_steps=2, server_multiplier=1)
+    found = check(document, "khaled-2020/local-sgd", given={"L": 1}, assume=["all"])
+    assert found.answer == "not legal"
+    assert {reason.partition(" ")[0] for reason in found.reasons} >= {"objective", "participation"}
+    other = check(document, "karimireddy-2020/scaffold-nonconvex", given={"L": 1})
+    assert other.answer == "not legal" and other.reasons == ("it is about scaffold, and the run is generalized-fedavg",)
+
+
+def test_every_reference_theorem_is_tried_where_none_is_named():
+    sampled = {"kind": "without-replacement", "clients": 4, "participants": 2}
+    document = spec(DATA, sampled, local_step_size=1 / 45, local_steps=5, server_multiplier=0.2)
+    shown = {row.claim.partition("[")[0]: row.answer for row in check(document, given={"smoothness": 1})}
+    assert shown["arbitrary-participation/theorem-3.1"] == "not legal"  # its cap is 1/60
+    assert shown["jhunjhunwala-2022/fedavg"] == "legal"  # its caps are 1/40 and, times 0.2, 1/120
