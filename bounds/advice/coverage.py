@@ -88,6 +88,11 @@ class Coverage:
         return self.kind != "lemma" and self.measure.aggregate != "single"
 
     @property
+    def open_axes(self) -> str:
+        """What else must be known of the setting, in words; "" if nothing."""
+        return "; ".join(f"{name}: {' or '.join(kinds)}" for name, kinds in self.only_if.items())
+
+    @property
     def of_objective(self) -> bool:
         """Whether it bounds how far a whole run is from a minimizer or a stationary point of the objective."""
         return self.of_a_run and self.kind != "remark" and any(word in self.measure.of for word in OBJECTIVE)
@@ -176,7 +181,7 @@ class Covered(Shown):
                 row.key,
                 f"{row.form}{f', {row.mark}' if row.mark else ''}",
                 row.answer,
-                "; ".join(f"{name}: {' or '.join(kinds)}" for name, kinds in row.only_if.items()),
+                row.open_axes,
                 [a.name for a in row.you],
                 [a.name for a in row.excluded],
             )
@@ -195,9 +200,8 @@ class Covered(Shown):
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["key", "form", "answer", "only if", "you answer for", "excluded by", "mark", "measure"])
         for row in self.forms:
-            open_axes = "; ".join(f"{name}: {' or '.join(kinds)}" for name, kinds in row.only_if.items())
             named = ["; ".join(a.name for a in listed) for listed in (row.you, row.excluded)]
-            cells = [row.key, row.form, row.answer, open_axes, *named, row.mark, str(row.measure)]
+            cells = [row.key, row.form, row.answer, row.open_axes, *named, row.mark, str(row.measure)]
             writer.writerow(map(as_cell, cells))
         return text.getvalue()
 

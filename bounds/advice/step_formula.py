@@ -22,7 +22,7 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
-from fedbounds.bounds.theory.parsing import FUNCTIONS, read_text_expression
+from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text_expression
 from fedbounds.bounds.theory.printing import plain
 from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.standard_symbols import STANDARD
@@ -126,7 +126,7 @@ def check_formulas(
     for name, text in texts.items():
         step = _step_symbol(result, form, name)
         formula = read_text_expression(text, "--step", names, FUNCTIONS)
-        if formula.has(sp.sqrt(-1)) or any(a.is_number and a.is_finite is not True for a in formula.atoms()):
+        if not is_finite_real(formula):
             raise FedboundsError(f"--step {step}={text!r} is no finite real number")
         if step in formula.free_symbols:
             raise FedboundsError(

@@ -312,6 +312,17 @@ def _changed(
     return evaluate(result, {**constants, name: change(constants[name])}, form.name, strict=False)
 
 
+def _grows(first: Evaluation, second: Evaluation) -> tuple[int, str] | None:
+    """A setting where the second bound is larger, both being valid, and the term that grows most; None if nowhere."""
+    larger = np.asarray(second.value) > np.asarray(first.value) * (1 + ROUNDING)
+    found = np.flatnonzero(first.valid & second.valid & larger)
+    if not found.size:
+        return None
+    index = int(found[0])
+    growth = {n: np.broadcast_to(second.terms[n] - t, (DRAWS,))[index] for n, t in first.terms.items()}
+    return index, max(growth, key=lambda n: growth[n])
+
+
 def _monotone(
     result: Result, form: Form, evaluation: Evaluation, constants: Mapping[str, np.ndarray]
 ) -> Iterator[Finding]:
@@ -322,24 +333,17 @@ def _monotone(
         if words is None or name in form.prescribes or (form.prescribes and quantity.concept == "smoothness"):
             continue
         more = _changed(result, form, constants, name, lambda values: 1.1 * values)
-        both = evaluation.valid & more.valid
-        falls = np.flatnonzero(both & (np.asarray(more.value) < np.asarray(evaluation.value) * (1 - ROUNDING)))
-        if falls.size:
-            index = int(falls[0])
-            change = {n: np.broadcast_to(more.terms[n] - t, (DRAWS,))[index] for n, t in evaluation.terms.items()}
-            term = min(change, key=lambda n: change[n])
+        if lower := _grows(more, evaluation):
+            index, term = lower
             text = f"{words} makes the bound smaller: {name} times 1.1 lowers the term {term!r}"
             yield Finding("warning", "monotone", "", text, ("terms", term), constants_at(constants, index))
     yield from _more_clients(result, form, evaluation, constants)
     rounds = next((n for n in constants if result.notation[n].concept in ("rounds", "iterations")), None)
     if rounds and not form.prescribes:
         more = _changed(result, form, constants, rounds, lambda values: 2 * values)
-        rises = np.flatnonzero(
-            evaluation.valid & more.valid & (np.asarray(more.value) > np.asarray(evaluation.value) * (1 + ROUNDING))
-        )
-        if rises.size and evaluation.view.measure.aggregate == "minimum":
+        if evaluation.view.measure.aggregate == "minimum" and (higher := _grows(evaluation, more)):
             text = f"twice as many rounds raise the bound of a minimum over rounds ({rounds})"
-            yield Finding("warning", "monotone", "", text, ("terms",), constants_at(constants, int(rises[0])))
+            yield Finding("warning", "monotone", "", text, ("terms",), constants_at(constants, higher[0]))
 
 
 def _more_clients(
@@ -353,12 +357,8 @@ def _more_clients(
         return
     most = constants[whole] if part and whole else np.full(DRAWS, np.inf)
     more = _changed(result, form, constants, name, lambda values: np.minimum(values + 1, most))
-    both = evaluation.valid & more.valid
-    rises = np.flatnonzero(both & (np.asarray(more.value) > np.asarray(evaluation.value) * (1 + ROUNDING)))
-    if rises.size:
-        index = int(rises[0])
-        change = {n: np.broadcast_to(more.terms[n] - t, (DRAWS,))[index] for n, t in evaluation.terms.items()}
-        term = max(change, key=lambda n: change[n])
+    if higher := _grows(evaluation, more):
+        index, term = higher
         text = f"more participants make the bound larger: {name} + 1 raises the term {term!r}"
         yield Finding("warning", "monotone", "", text, ("terms", term), constants_at(constants, index))
 
@@ -386,10 +386,9 @@ def _limits(
     if whole and part:
         text = f"is not 0 if all clients participate ({part} = {whole})"
         yield from _staying(result, form, everyone, lambda name: "particip" in name, text)
-    silent = {n: np.zeros(DRAWS) for c, n in by_concept.items() if any(word in c for word in QUIET)}
     if any("noise" in concept for concept in by_concept):
         text = "is not 0 without noise and divergence"
-        yield from _staying(result, form, {**constants, **silent}, lambda name: "noise" in name, text)
+        yield from _staying(result, form, {**constants, **quiet}, lambda name: "noise" in name, text)
     local = by_concept.get("local_steps")
     different = {n for c, n in by_concept.items() if c in HETEROGENEITY}
     if local and different and _all_participate(form, part):

@@ -103,7 +103,8 @@ def _contradiction(first: Sequence[_Covering], second: Sequence[_Covering]) -> s
                 continue
             mine, yours = here.levels(), there.levels()
             if mine.any() and yours.any() and not np.minimum(mine, yours).any():
-                said = _differing_axis(mine, yours) if "setting" in (a, b) else ""
+                of_settings = a.startswith("setting") or b.startswith("setting")
+                said = _differing_axis(mine, yours) if of_settings else ""
                 return said or f"{a} against {b}"
     return ""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -51,7 +51,7 @@ class Improvement:
         note = f". {self.note}" if self.note else ""
         return f"{outcome}: {self.says} ({self.result} [{self.form}]{against}; {self.source}): {why}{note}"
 
-    @property
+    @cached_property
     def judged(self) -> tuple[Outcome, str]:
         """Whether it holds, and why."""
         if not self.against:
@@ -69,7 +69,7 @@ class Improvement:
             rates = rate(mine, form), rate(other, against)
         except FedboundsError as error:
             return "unknown", str(error)
-        powers = _powers(rates[0]), _powers(rates[1])
+        powers = [(one.power, one.participants) for one in rates]
         why = f"{_in_words(rates[0])} against {_in_words(rates[1])}"
         if any(one.stays for one in rates):
             return "unknown", f"a term does not fall with the rounds: {why}"
@@ -80,10 +80,6 @@ class Improvement:
         return ("holds" if holds else "fails"), why
 
 
-def _powers(one: Rate) -> tuple[Fraction, Fraction | None]:
-    return one.power, one.participants
-
-
 def _in_words(one: Rate) -> str:
     joint = "" if one.participants is None else f" M^(-{one.participants})"
     return f"{one.rounds}^(-{one.power}){joint}"
@@ -92,7 +88,7 @@ def _in_words(one: Rate) -> str:
 def improvements(key: str = "") -> Iterator[Improvement]:
     """What the papers say of other results: of all, or of one, whichever side it is on."""
     for name in PAPERS:
-        place = Path(str(paper_module(name).__file__)).with_name("improvements.py")
+        place = Path(str(paper_module(name).__file__)).with_name("improvements.toml")
         for row in read_data_file(str(place))["improvement"]:
             one = Improvement(**row)
             if key in ("", one.result, one.against):

@@ -221,9 +221,8 @@ def table_of_class(setting: str) -> RateTable:
         raise FedboundsError(f"no theorem covers {found.setting.text}; fedbounds covers lists the assumptions")
     rows.sort(key=lambda row: row.place)
     table = rate_table([(row.key, row.form) for row in rows])
-    open_axes = ("; ".join(f"{name}: {' or '.join(kinds)}" for name, kinds in row.only_if.items()) for row in rows)
-    kept = tuple(replace(row, only_if=words) for row, words in zip(table.rows, open_axes, strict=True))
-    return replace(table, rows=kept)
+    kept = (replace(row, only_if=covered.open_axes) for row, covered in zip(table.rows, rows, strict=True))
+    return replace(table, rows=tuple(kept))
 
 
 def _power(symbol: str, power: Fraction) -> str:

@@ -107,6 +107,21 @@ def _functions_of(result: Result) -> dict[str, Callable[..., Any]]:
     return {f.__name__: f for f in own if not issubclass(f, OverClients)}
 
 
+def is_finite_real(expression: sp.Expr) -> bool:
+    """Whether nothing in an expression is known to be infinite or not real.
+
+    Example:
+        >>> is_finite_real(sp.sqrt(2)), is_finite_real(sp.sqrt(-2)), is_finite_real(1 / sp.Integer(0))
+        (True, False, False)
+    """
+    atoms = expression.atoms()
+    return not (
+        expression.is_real is False
+        or expression.has(sp.sqrt(-1))
+        or any(atom.is_number and atom.is_finite is not True for atom in atoms)
+    )
+
+
 def read_text_expression(
     text: str, where: str, names: Mapping[str, sp.Expr], functions: Mapping[str, Callable[..., sp.Expr]]
 ) -> sp.Expr:

@@ -274,7 +274,8 @@ def load(key: str) -> Result:
         from fedbounds.bounds.theory.theorem_file import read_theorem_file  # few commands need it
 
         found = read_theorem_file(key).result
-        if not any(os.path.realpath(key).startswith(os.path.realpath(place)) for place in REFERENCES.values()):
+        shipped = REFERENCES.get(found.paper)
+        if shipped is None or not os.path.samefile(os.path.dirname(os.path.abspath(key)), shipped):
             _refuse_names(found, [*PAPERS, *REFERENCES, *_installed_papers()])
         return found
     name = key.partition("/")[0]

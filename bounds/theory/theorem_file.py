@@ -36,7 +36,7 @@ from fedbounds.bounds.theory import assumptions as shared
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import Aggregate, IndexSet, Measure
-from fedbounds.bounds.theory.parsing import FUNCTIONS, read_text_expression
+from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text_expression
 from fedbounds.bounds.theory.problem_class import Cover, ProblemClass, axis
 from fedbounds.bounds.theory.result import OPERATORS, Condition, Form, Operator, Result, ResultKind, Source, Term
 from fedbounds.bounds.theory.standard_symbols import STANDARD
@@ -302,6 +302,7 @@ def _form(
     if isinstance(listed, str) or not isinstance(listed, Sequence):
         raise at.fault([*place, "conditions"], 'must be a list of relations, e.g. ["gamma <= 1/L"]')
     conditions = [_condition(at, [*place, "conditions"], entry, names, notation) for entry in listed]
+    listed_hidden = _texts(at, [*place, "hidden"], table.get("hidden", []))
     own = _own_assumptions(at, table["assumptions"], place) if place and "assumptions" in table else ()
     try:
         return Form(
@@ -311,7 +312,7 @@ def _form(
             tuple({a.name: a for a in (*assumed, *own)}.values()),
             order_only=_flag(at, [*place, "order_only"], table.get("order_only", False)),
             hides=_text(at, [*place, "hides"], table.get("hides", "")),
-            hidden=tuple(_symbol(at, [*place, "hidden"], name, notation) for name in table.get("hidden", [])),
+            hidden=tuple(_symbol(at, [*place, "hidden"], name, notation) for name in listed_hidden),
             asymptotic=_text(at, [*place, "asymptotic"], table.get("asymptotic", "")),
             prescribes=prescribed,
             note=_text(at, [*place, "note"], table.get("note", "")),
@@ -397,11 +398,7 @@ def _expression(at: _Document, place: Sequence[str], text: Any, names: Mapping[s
     try:
         found = read_text_expression(str(text), "the expression", names, FUNCTIONS_OF_FILES)
         numbers = found.atoms(sp.Rational, sp.Float)
-        if (
-            found.is_real is False
-            or found.has(sp.sqrt(-1))
-            or any(atom.is_number and atom.is_finite is not True for atom in found.atoms())
-        ):
+        if not is_finite_real(found):
             raise FedboundsError(f"{text!r} is no finite real number")
         if any(abs(number) > LARGEST for number in numbers):
             raise FedboundsError(f"{text!r} has a number beyond {float(LARGEST):g}")

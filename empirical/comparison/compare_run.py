@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.audit.ledger import why_no_verdict
 from fedbounds.bounds.errors import FedboundsError
@@ -328,12 +329,18 @@ def constants_by_symbol(result: Result, given: Mapping[str, Value] | None) -> di
     return {quantity.name if (quantity := resolved[n]) else n: value for n, value in (given or {}).items()}
 
 
+def first_steps(form: Form) -> dict[str, sp.Expr]:
+    """The prescribed step sizes that other constants follow from, as the weight error from the cut-off."""
+    first = {i for rule in form.derived for i in rule.inputs} & form.prescribes.keys()
+    return {name: form.prescribes[name] for name in first}
+
+
 def check_cut_off(result: Result, form: Form, constants: Mapping[str, Value], steps: PrescribedSteps) -> None:
     """As `check_steps`, for the steps that other constants follow from, as the weight error from the cut-off."""
-    first = {i for rule in form.derived for i in rule.inputs} & form.prescribes.keys()
+    first = first_steps(form)
     if not first:
         return
-    alone = replace(form, terms=(), conditions=(), prescribes={name: form.prescribes[name] for name in first})
+    alone = replace(form, terms=(), conditions=(), prescribes=first)
     needed = reachable(alone, prescribed=True)
     alone = replace(alone, derived=tuple(rule for rule in form.derived if rule.name in needed))
     check_steps(evaluate(replace(result, forms=(alone,)), constants, form=alone.name), steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -143,7 +144,7 @@ class PrescribedValues(NamedTuple):
 class PaperRuns(ABC):
     """One paper's knowledge of runs."""
 
-    authors: ClassVar[str] = ""  # of the paper, and its year
+    authors: str = ""  # of the paper, and its year
     # what the paper's measures may be over, as a run is measured: its rounds may be something else to a paper
     over: ClassVar[tuple[str, ...]] = ("rounds", "window starts")
     given_record: ClassVar[bool] = False  # whether bounds over random participation are compared given a record, too
@@ -241,6 +242,9 @@ def paper_of(result: Result) -> PaperRuns | None:
     runs = getattr(module, "RUNS", None)
     if not isinstance(runs, PaperRuns):
         raise FedboundsError(f"{module.__name__} must say RUNS, a fedbounds.empirical.comparison.paper_runs.PaperRuns")
+    if result.file:
+        runs = copy(runs)
+        runs.authors = result.source.paper
     return runs
 
 

@@ -6,7 +6,6 @@ determine. Others must be given: nothing is measured.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -30,6 +29,7 @@ from fedbounds.empirical.comparison.compare_run import (
     constants_by_symbol,
     coverage_doubts,
     evaluate_horizons,
+    first_steps,
     statement_about,
 )
 from fedbounds.empirical.comparison.compare_sweep import (
@@ -70,7 +70,6 @@ PARTICIPATION = {  # kinds of processes -> kinds of settings; all others are arb
     "cyclic": "cyclic",
     "permutation": "reshuffled",
 }
-AUTHORS = re.compile(r"^no result of .*? covers this run:")  # a theorem file is compared as its algorithm's paper says
 MOST = 5  # theorems that are shown where none is named
 
 
@@ -237,7 +236,7 @@ def _class_of_run(setting: RunSetting) -> ProblemClass:
 
 def _of_file(found: RunLegality, form: ComparedForm, run: ProblemClass, assume: Sequence[str]) -> RunLegality:
     """What the setting of a theorem file, and the assumptions that only it has, add."""
-    reasons = [AUTHORS.sub("it does not cover this run:", one) for one in found.reasons]
+    reasons = list(found.reasons)
     covered = coverage(form.result, form.form, (), run)
     for a in covered.excluded:
         axis = a.name.removeprefix("setting-")
@@ -253,7 +252,8 @@ def _check_run(
     setting: RunSetting, asked: ComparedForm, given: Mapping[str, Value], assume: Sequence[str]
 ) -> RunLegality:
     setting, statement = statement_about(setting, ExpectedStatement(asked.result, asked.form, asked.result.key))
-    runs = paper_of(statement.result) or UnknownPaper()
+    paper = paper_of(statement.result)
+    runs = paper or UnknownPaper()
     bare = replace(statement.form, terms=())  # what only the bound needs is not asked for
     result = replace(statement.result, forms=(bare,), default=bare.name)
     own = drop_rounds(result, constants_by_symbol(result, given), setting.total)
@@ -269,11 +269,11 @@ def _check_run(
     found = _without_unknown(setting, facts.found)
     names = [each.name for each in bare.assumptions]
     checked = {"assume": check_assumed(names, {*assume} & {"all", *names}), "checked": found, "strict": False}
-    reasons = [*statement.doubts, *coverage_doubts(statement.form, statement.result, paper_of(result), setting)]
+    reasons = [*statement.doubts, *coverage_doubts(statement.form, statement.result, paper, setting)]
     needed = {name for each in groups for name in each.names}
     needed |= set(Missing.of(result, replace(bare, conditions=()), None, known).names)
     try:
-        if not needed or not Missing.of(result, _first_steps(bare), None, known).names:
+        if not needed or not Missing.of(result, replace(bare, prescribes=first_steps(bare)), None, known).names:
             check_cut_off(result, bare, known, steps)
         evaluation = _evaluate(result, replace(bare, conditions=decided), known, prescribes=not needed, **checked)
         if not needed:
@@ -317,12 +317,6 @@ class Missing:
         sides = (condition.left, condition.right) if condition is not None else tuple(form.prescribes.values())
         names = {str(s) for side in sides for s in side.free_symbols} - form.prescribes.keys()
         return Missing(condition, frozenset().union(*(lacking(name, frozenset()) for name in names)))
-
-
-def _first_steps(form: Form) -> Form:
-    """The form with only those prescribed step sizes that other constants follow from, as a cut-off."""
-    first = {i for rule in form.derived for i in rule.inputs} & form.prescribes.keys()
-    return replace(form, prescribes={name: form.prescribes[name] for name in first})
 
 
 def _evaluate(

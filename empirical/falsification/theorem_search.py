@@ -14,7 +14,7 @@ import sympy as sp
 
 from fedbounds.bounds.advice.theorem_check import Finding
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.theorem_file import TheoremFile
 from fedbounds.empirical.falsification.theorem_runs import (
@@ -91,11 +91,12 @@ def search_violation(
 
 def _no_search(theorem: TheoremFile, form: Form) -> str:
     """Why no run can be compared; "" if one can."""
+    measure = form.measure or theorem.result.measure
     if form.order_only:
         return "the form hides constants in an O"
-    if (form.measure or theorem.result.measure).lower:
+    if measure.lower:
         return "it is a lower bound of the worst case, which single runs may go below"
-    return why_no_run(simulated_kind(theorem.algorithm), form.measure or theorem.result.measure)
+    return why_no_run(simulated_kind(theorem.algorithm), measure)
 
 
 def _shares_hessian(theorem: TheoremFile) -> bool:
@@ -194,11 +195,7 @@ def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> fl
     at = evaluate(result, constants, form.name, strict=False)
     if not at.valid or not np.isfinite(at.value):
         return -np.inf
-    sizes = (
-        known
-        | {result.notation[n].concept: v for n, v in constants.items()}
-        | {result.notation[n].concept: float(np.ravel(v)[0]) for n, v in at.prescribed.items()}
-    )
+    sizes = known | sizes_by_concept(constants, at)
     measure = form.measure or result.measure
     right = float(at.value)
     found = left_hand_side(measure, simulated_kind(theorem.algorithm), trial, sizes)
@@ -207,6 +204,12 @@ def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> fl
         root = max(found**0.5 - ROUNDING * scale**0.5, 0.0)
         found = max(found - ROUNDING * scale, 0.0) if is_random(trial) else root**2
     return 0.0 if found == 0 else found / right if right > 0 else np.inf
+
+
+def sizes_by_concept(constants: Mapping[str, Any], at: Evaluation) -> dict[str, Any]:
+    """The constants of an evaluation, and the step sizes that it prescribes, by concept."""
+    prescribed = {name: float(np.ravel(value)[0]) for name, value in at.prescribed.items()}
+    return {at.result.notation[name].concept: value for name, value in {**constants, **prescribed}.items()}
 
 
 def step_size_at(form: Form, name: str, constants: Mapping[str, Any], share: float, uncapped: float) -> float:

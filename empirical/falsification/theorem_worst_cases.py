@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from fedbounds.bounds.advice.theorem_check import QUIET, Finding
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.theorem_file import TheoremFile
 from fedbounds.empirical.falsification.theorem_runs import MOMENTS
-from fedbounds.empirical.falsification.theorem_search import step_size_at
+from fedbounds.empirical.falsification.theorem_search import sizes_by_concept, step_size_at
 
 SETTINGS = ((1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (3, 2))  # local steps, rounds
 SHARES = (1.0, 0.5)  # of the largest legal step size
@@ -34,7 +32,7 @@ def worst_case_finding(theorem: TheoremFile, form: Form) -> Finding:
         try:
             found = worst_case("generalized-fedavg", **setting, measure=measure.aggregate)
         except FedboundsError:
-            continue  # no clean optimum: nothing is said
+            continue  # the solver found no clean optimum
         if found.value > most * bound:
             most, at, worst = found.value / bound, constants, found.value
     if not at:
@@ -54,7 +52,7 @@ def _why_none(theorem: TheoremFile, form: Form) -> str:
         return f"worst cases are of algorithm = {' or '.join(map(repr, MOMENTS))}"
     if form.order_only:
         return "the form hides constants in an O"
-    if (form.measure or theorem.result.measure).lower:
+    if measure.lower:
         return "it is a lower bound"
     if measure.aggregate not in ("minimum", "average") or measure.over != "rounds":
         return f"worst cases are of minima and averages over rounds, not {measure}"
@@ -82,9 +80,7 @@ def _settings(theorem: TheoremFile, form: Form) -> Iterator[tuple[dict[str, floa
             for name in steps:
                 constants[name] = step_size_at(form, name, constants, share, 1.0)
             found = evaluate(result, constants, form.name, strict=False)
-            sizes = {result.notation[n].concept: v for n, v in constants.items()} | {
-                result.notation[n].concept: float(np.ravel(v)[0]) for n, v in found.prescribed.items()
-            }
+            sizes = sizes_by_concept(constants, found)
             if found.valid and found.value > 0 and "local_step_size" in sizes:
                 multiplier = sizes.get("server_multiplier", 1.0)
                 setting = {"rounds": rounds, "local_steps": local_steps, "local_step": sizes["local_step_size"]}

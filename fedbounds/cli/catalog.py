@@ -14,7 +14,7 @@ import sympy as sp
 from fedbounds.bounds.audit.errata import paper_errata, paper_wording
 from fedbounds.bounds.audit.ledger import audit_note, caveat, committed_verdict, read_ledger, trusted_premise
 from fedbounds.bounds.audit.tested_conditions import untested_conditions
-from fedbounds.bounds.comparison.improvements import improvements
+from fedbounds.bounds.comparison.improvements import Improvement, improvements
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
 from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -91,16 +91,7 @@ def show(key: str, form: str | None, style: str | None, whole: bool, as_json: bo
         print_answer(as_json, "show", {"paper": loaded.key, "bibtex": loaded.bibtex}, lambda: loaded.bibtex)
         return
     if style == "graph":
-        edges = [edge for edge in uses_of_results() if load(key).key in edge]
-        document = {
-            "key": load(key).key,
-            "uses": [{"result": a, "uses": b} for a, b in edges],
-            "improvements": [
-                {**asdict(one), **dict(zip(("outcome", "why"), one.judged, strict=True))}
-                for one in improvements(load(key).key)
-            ],
-        }
-        print_answer(as_json, "show", document, lambda: describe_uses(load(key).key))
+        show_uses(load(key), as_json)
         return
     if (one := statement(key)) is not None:
         show_statement(one, form, style, as_json)
@@ -145,8 +136,19 @@ def uses_of_results() -> tuple[tuple[str, str], ...]:
     return tuple((one.result.key, used) for one in map(read_theorem_file, files) for used in one.uses)
 
 
-def describe_uses(key: str) -> str:
-    """What a result uses, as a tree, then what uses it."""
+def show_uses(result: Result, as_json: bool) -> None:
+    """Print what a result uses, what uses it, and what papers say of both."""
+    key, claims = result.key, list(improvements(result.key))
+    document = {
+        "key": key,
+        "uses": [{"result": a, "uses": b} for a, b in uses_of_results() if key in (a, b)],
+        "improvements": [{**asdict(one), "outcome": one.judged[0], "why": one.judged[1]} for one in claims],
+    }
+    print_answer(as_json, "show", document, lambda: describe_uses(key, claims))
+
+
+def describe_uses(key: str, claims: Iterable[Improvement] = ()) -> str:
+    """What a result uses, as a tree, then what uses it, and what papers say of both."""
 
     def tree(at: str, side: int, above: tuple[str, ...], indent: str) -> Iterator[str]:
         for edge in uses_of_results():
@@ -158,8 +160,8 @@ def describe_uses(key: str) -> str:
     for side, heading in enumerate(("uses or improves", "is used or improved by")):
         found = list(tree(key, side, (key,), "    "))
         lines += ["", f"  {heading}{'' if found else ': nothing in the registry'}", *found]
-    if claims := [str(one) for one in improvements(key)]:
-        lines += ["", "  what its paper, or another, says of the two", *(f"    {one}" for one in claims)]
+    if said := [f"    {one}" for one in claims]:
+        lines += ["", "  what its paper, or another, says of the two", *said]
     return "\n".join(lines)
 
 

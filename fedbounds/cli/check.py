@@ -89,7 +89,7 @@ def check(
         return _check_steps(file, against, steps, given, as_json)
     if file is None:
         raise FedboundsError("FILE.toml is missing: give a theorem file or a run file, or --step with --against")
-    document = read_toml(file)
+    document = read_toml(file, names_files=False)
     if "measure" not in document and any(key in document for key in OF_RUN):
         return _check_run(file, against, given, assume, as_json)
     if against or given or assume:
