@@ -44,6 +44,7 @@ COMMANDS = {
     "demo": ("fedbounds.cli.figures:demo", "Run the main comparison on images, offline, in two minutes."),
 }
 CLOSED_PIPE = 141  # 128 + SIGPIPE
+THEOREMS = "--theorems"
 LONG_WORD = re.compile(r"\S{300,}")
 
 
@@ -57,6 +58,9 @@ class LazyGroup(click.Group):
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _closed_pipe():
             return super().make_context(*args, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args if ctx.resilient_parsing else _theorems_first(args))
 
     def invoke(self, ctx: click.Context) -> Any:
         with _closed_pipe(), _escape_output():
@@ -127,7 +131,7 @@ def _show_version(context: click.Context, _parameter: click.Parameter, wanted: b
     help="Print the version.",
 )
 @click.option(
-    "--theorems",
+    THEOREMS,
     metavar="PATH",
     multiple=True,
     envvar="FEDBOUNDS_THEOREMS",
@@ -195,6 +199,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_error(f"{where}{error.strerror or error}")
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _theorems_first(words: Sequence[str]) -> list[str]:
+    """The words with every `--theorems PATH` before the command, which has no such option itself."""
+    front, rest, left = [], [], list(words)
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            return [*front, *rest, word, *left]
+        if word == THEOREMS and left:
+            front += [word, left.pop(0)]
+        elif word.startswith(f"{THEOREMS}="):
+            front.append(word)
+        else:
+            rest.append(word)
+    return [*front, *rest]
 
 
 @contextmanager

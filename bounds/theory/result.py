@@ -153,7 +153,8 @@ class Form(Shown):
 
     def __post_init__(self) -> None:
         if self.kind not in ("printed", "explicit", "repaired", "sharp"):
-            raise FedboundsError(f"form {self.name!r}: its kind must be printed, explicit, repaired or sharp")
+            kinds = "printed, explicit, repaired or sharp"
+            raise FedboundsError(f"form {self.name!r} must be {kinds}, or one of these and a name: printed:{self.name}")
         if len({term.name for term in self.terms}) != len(self.terms):
             raise FedboundsError(f"form {self.name!r}: two terms share a name")
 

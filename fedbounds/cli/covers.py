@@ -13,6 +13,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
 from fedbounds.bounds.theory.problem_class import ProblemClass
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
+from fedbounds.bounds.theory.theorem_file import read_theorem_file
 from fedbounds.cli.options import OutputPath, force_option, hanging, json_option, paper_option, print_answer
 
 HEADINGS = {"covered": "Covered, if the assumptions to check hold", "if": "Covered if more is known"}
@@ -30,12 +31,14 @@ def covers_command(
 ) -> None:
     """List the theorems that cover a setting, and those that do not, with the reasons.
 
-    A property is a phrase or AXIS=KIND; without properties the command lists them all.
+    A property is a phrase or AXIS=KIND; without properties the command lists them all. A theorem file in place of the
+    properties stands for its `setting`.
 
     \b
     fedbounds covers non-convex, unknown rates, bounded heterogeneity, bounded variance
     fedbounds covers nonconvex strongly-concave minimax, uniform sampling, unequal local steps
     fedbounds covers cyclic participation, heterogeneity=bounded --paper arbitrary-participation
+    fedbounds covers ./mine.toml
     """
     if not words:
         axes = {a.name: {k.name: k.meaning for k in a.kinds.values()} for a in AXES.values()}
@@ -46,10 +49,18 @@ def covers_command(
     if target is not None and target.suffix != ".csv":
         raise FedboundsError(f"{target}: unknown ending; the table of a setting ends in .csv")
     check_outputs([] if target is None else [Output(target)], force)
-    found = covers(" ".join(words), paper=wanted)
+    found = covers(_setting_of(words[0]) if words[0].endswith(".toml") else " ".join(words), paper=wanted)
     if target is not None:
         write_output(Output(target), found.to_csv().encode(), force)
     print_answer(as_json, "covers", found.to_dict(), lambda: describe(found, everything), [target] if target else [])
+
+
+def _setting_of(path: str) -> ProblemClass:
+    """The setting of a theorem file."""
+    setting = read_theorem_file(path).setting
+    if setting is None:
+        raise FedboundsError(f'{path} has no setting; add a line such as setting = "non-convex, local steps"')
+    return setting
 
 
 def vocabulary() -> str:

@@ -142,6 +142,7 @@ def test_every_command_takes_a_file(mine, capsys, tmp_path):
         ["optimize", str(mine), "--over", "gamma", *CONSTANTS[:-1]],
         ["rounds", str(mine), "--epsilon", "0.1", *(c for c in CONSTANTS if not c.startswith("T"))],
         ["compare", str(mine), "--vary", "gamma=0.001:0.02:log:3", *CONSTANTS[:-1]],
+        ["covers", str(mine)],
     ):
         assert main(arguments) == 0, (arguments, capsys.readouterr().err)
     assert "theorem file, which has no proof" in capsys.readouterr().out
@@ -159,6 +160,9 @@ def test_a_folder_of_files_is_a_paper(mine, capsys):
     assert main(["--theorems", str(mine.parent), "covers", "nonconvex, smooth, full participation", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["results"]
     assert {row["answer"] for row in rows if row["key"] == "draft/local-sgd"} <= {"covered", "if"}
+    registry._ADDED.clear()
+    assert main(["list", "--theorems", str(mine.parent), "--paper", "draft"]) == 0  # also after the command
+    assert "draft/corollary-1" in capsys.readouterr().out
     with pytest.raises(FedboundsError, match="the paper 'draft' exists"):
         add_theorems(str(mine))
     other.write_text(LOCAL_SGD)
