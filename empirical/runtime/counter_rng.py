@@ -6,6 +6,8 @@ hashing the rest out of it keeps what a client draws small, and independent of h
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -13,6 +15,8 @@ from torch import Tensor
 _GOLDEN = -7046029254386353131  # 2^64 / golden ratio, odd, as a signed integer
 _FIRST, _SECOND = -4658895280553007687, -7723592293110705685  # the multipliers of splitmix64
 _BITS = 53
+_LOW = 0 if sys.byteorder == "little" else 1  # the place of the lower half of 64 bits
+_BLOCK = 32768  # numbers of a word that a CPU makes at once, so that they stay in its cache
 UPLOAD = 200  # purpose of the numbers behind a mask that is sent; those of local step k have the purpose UPLOAD + k
 
 
@@ -35,9 +39,21 @@ def uniforms(words: Tensor, purpose: int, count: int) -> Tensor:
 
 def chances(words: Tensor, purpose: int, size: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Two numbers for each coordinate, uniform on the multiples of 2^-24 in [0, 1): each `(*words.shape, size)`."""
-    bits = raw_bits(words, purpose, size)
-    low, high = bits & (2**24 - 1), (bits >> 24) & (2**24 - 1)
-    return low.to(dtype) * 2.0**-24, high.to(dtype) * 2.0**-24
+    if words.device.type != "cpu":
+        bits = raw_bits(words, purpose, size)
+        low, high = bits & (2**24 - 1), (bits >> 24) & (2**24 - 1)
+        return low.to(dtype) * 2.0**-24, high.to(dtype) * 2.0**-24
+    low, high = torch.empty(*words.shape, size, dtype=dtype), torch.empty(*words.shape, size, dtype=dtype)
+    first = _mix(words + torch.full((), purpose) * _GOLDEN).numpy().view(np.uint64)
+    width = max(_BLOCK // max(words.numel(), 1), 1)
+    for start in range(0, size, width):
+        steps = np.arange(start + 1, min(start + width, size) + 1, dtype=np.uint64) * np.uint64(_GOLDEN % 2**64)
+        bits = _mix_in_place(first[..., None] + steps)
+        for some, tensor in ((bits, low), (bits >> np.uint64(24), high)):
+            whole = some.view(np.int32)[..., _LOW::2] & np.int32(2**24 - 1)
+            into = tensor.numpy()[..., start : start + width]
+            np.multiply(whole, 2.0**-24, out=into, dtype=into.dtype, casting="unsafe")
+    return low, high
 
 
 def raw_bits(words: Tensor, purpose: int, count: int, start: int = 0) -> Tensor:
@@ -51,6 +67,17 @@ def _mix(numbers: Tensor) -> Tensor:
     numbers = (numbers ^ _shift(numbers, 30)) * _FIRST
     numbers = (numbers ^ _shift(numbers, 27)) * _SECOND
     return numbers ^ _shift(numbers, 31)
+
+
+def _mix_in_place(numbers: np.ndarray) -> np.ndarray:
+    """As `_mix`, of uint64: several times faster than torch, which has no unsigned shifts."""
+    spare = np.empty_like(numbers)
+    for places, factor in ((30, _FIRST), (27, _SECOND), (31, 1)):
+        np.right_shift(numbers, np.uint64(places), out=spare)
+        np.bitwise_xor(numbers, spare, out=numbers)
+        if factor != 1:
+            np.multiply(numbers, np.uint64(factor % 2**64), out=numbers)
+    return numbers
 
 
 def _shift(numbers: Tensor, places: int) -> Tensor:

@@ -254,12 +254,15 @@ class LocalMasking(LocalSGD):
             return self.masked(u, n, u)
         chance, coin = chances(words, UPLOAD + step, u.shape[-1], u.dtype)
         found = self.masked(u, n, chance)
-        return found if whole else torch.where(coin < step / self.steps, found, clipped(u, n, self.masks.masks))
+        if whole:
+            return found
+        share = (coin < step / self.steps).to(u.dtype)  # products are exact, and faster than torch.where of coins
+        return found.mul_(share).addcmul_(1 - share, clipped(u, n, self.masks.masks))
 
     def masked(self, u: torch.Tensor, n: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
         r"""$n\odot m$."""
         ones = chosen(u, n, chance, self.masks.masks) if self.stochastic else torch.where(n > 0, u > 0, u < 0)
-        return torch.where(ones, n, torch.zeros_like(n) if self.masks.masks == "binary" else -n)
+        return n * (ones if self.masks.masks == "binary" else 2 * ones.to(n.dtype) - 1)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from scipy import stats
 
-from fedbounds.empirical.runtime.counter_rng import chances, uniforms, words_from_uniforms
+from fedbounds.empirical.runtime import counter_rng
+from fedbounds.empirical.runtime.counter_rng import chances, raw_bits, uniforms, words_from_uniforms
 
 
 def splitmix64(state):
@@ -59,3 +60,15 @@ def test_chances_are_uniform_and_independent():
     assert stats.kstest(first, "uniform").pvalue > 1e-6 and stats.kstest(second, "uniform").pvalue > 1e-6
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.02 and max(first.max(), second.max()) < 1
     assert not np.array_equal(first, chances(torch.arange(50), 4, 2000, torch.float32)[0].numpy().ravel())
+
+
+def test_chances_are_the_two_halves_of_the_bits_in_blocks_of_any_size(monkeypatch):
+    words = torch.from_numpy(words_from_uniforms(np.random.default_rng(1).random((2, 3))))
+    bits = raw_bits(words, 205, 1000)
+    for width in (1, 7, 6 * 1000, 1 << 20):
+        monkeypatch.setattr(counter_rng, "_BLOCK", width)
+        for dtype in (torch.float32, torch.float64):
+            low, high = chances(words, 205, 1000, dtype)
+            assert low.dtype == dtype and torch.equal(low, (bits % 2**24).to(dtype) * 2.0**-24)
+            assert torch.equal(high, ((bits >> 24) % 2**24).to(dtype) * 2.0**-24)
+    assert torch.equal(chances(words[0, 1], 205, 1000, dtype)[0], low[0, 1])
