@@ -12,7 +12,15 @@ import click
 import sympy as sp
 
 from fedbounds.bounds.audit.errata import paper_errata, paper_wording
-from fedbounds.bounds.audit.ledger import audit_note, caveat, committed_verdict, read_ledger, trusted_premise
+from fedbounds.bounds.audit.ledger import (
+    audit_note,
+    caveat,
+    committed_verdict,
+    evidence,
+    read_ledger,
+    status,
+    trusted_premise,
+)
 from fedbounds.bounds.audit.tested_conditions import untested_conditions
 from fedbounds.bounds.comparison.improvements import Improvement, improvements
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
@@ -20,7 +28,7 @@ from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
-from fedbounds.bounds.theory.registry import load, paper, paper_names, papers, results, statements
+from fedbounds.bounds.theory.registry import load, named_papers, paper, paper_names, papers, results, statements
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.statement import Statement
 from fedbounds.bounds.theory.symbols import Derived, Notation
@@ -37,15 +45,17 @@ QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a c
 @click.option("--all", "whole", is_flag=True, help="Include lemmas, remarks, definitions and equations.")
 @json_option
 def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
-    """List theorems, corollaries and propositions: key, kind and title; an asterisk marks those that nobody read.
+    """List theorems, corollaries and propositions: key, kind, verdict and title.
 
-    The papers whose results are verified come first, then the reference theorems of the field.
+    The papers whose results are verified come first, then the reference theorems of the field (--paper references lists
+    these alone). The verdict is that of the default form; it is "order only" for a bound with hidden constants, and
+    "unread", with an asterisk, for a theorem that was written from memory.
     """
-    found = [paper(wanted)] if wanted else list(papers(references=True))
+    found = named_papers(wanted) if wanted else list(papers(references=True))
     if as_json:
         rows = [
             {**attributes(r, "key kind title"), "source": str(r.source), "forms": [f.name for f in r.forms]}
-            | attributes(r, "default")
+            | {**attributes(r, "default"), "status": status(r, r.form())}
             for one in found
             for r in one.results
         ]
@@ -59,8 +69,10 @@ def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
         shown = [r for r in listed if whole or r.kind in LISTED] or listed
         width = max((len(r.key) for r in shown), default=0)
         for r in shown:
-            unread = " *" if isinstance(r, Result) and r.source.unread else ""
-            click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {r.title}{unread}")
+            verdict, unread = "", ""
+            if isinstance(r, Result):
+                verdict, unread = status(r, r.form()), " *" if r.source.unread else ""
+            click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {verdict:<10}  {r.title}{unread}")
         hidden += len(listed) - len(shown)
         click.echo()
     if hidden:
@@ -210,6 +222,8 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 **attributes(f, "order_only refuted_by"),
                 "reading": f.implicit,
                 "verdict": committed_verdict(result, f),
+                "status": status(result, f),
+                "evidence": evidence(result, f),
                 "worst_ratio": row["ratio"] if (row := worst_ratio(result, f)) else None,
                 "conditional_on": trusted_premise(result, f),
                 "note": f.note,
@@ -257,6 +271,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
         lines += [f"  left-hand side: {form.measure}"] if form.measure else []
         lines += [f"  {doubt}"] if (doubt := caveat(result, form)) else []
+        lines += [f"  {found}"] if (found := evidence(result, form)) else []
         lines += [f"  {form.implicit}"] if form.implicit else []
         lines += [f"  proved, conditional on {trusted}"] if (trusted := trusted_premise(result, form)) else []
         lines += ["  order only" + (f"; hides {form.hides}" if form.hides else "")] if form.order_only else []
