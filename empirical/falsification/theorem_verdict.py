@@ -14,6 +14,7 @@ from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.theorem_file import TheoremFile, read_theorem_file
 from fedbounds.empirical.algorithms.spec import algorithms
+from fedbounds.empirical.falsification.reference_runs import compare_runs
 from fedbounds.empirical.falsification.theorem_runs import simulated_kind
 from fedbounds.empirical.falsification.theorem_search import search_violation
 
@@ -41,9 +42,12 @@ def verify(claim: Claim, _: ClaimSet) -> Verdict:
 def _search(theorem: TheoremFile, form: Form) -> Finding:
     kind = theorem.algorithm
     if not form.order_only and simulated_kind(kind) not in algorithms():
+        if (compared := compare_runs(theorem.result, form)) is not None:
+            return compared
         why = f"{kind!r} is not simulated here" if kind else "the file names no algorithm"
         return Finding("warning", "search", form.name, f"no run was searched for a violation: {why}")
-    return search_violation(theorem, form)
+    found = search_violation(theorem, form)
+    return found if found.level != "warning" else compare_runs(theorem.result, form) or found
 
 
 def verdict(finding: Finding) -> Verdict:
