@@ -16,8 +16,9 @@ SHIPPED := pyproject.toml setup.py README.md LICENSE CHANGELOG.md CITATION.cff c
 BIN   := $(VENV)/bin
 PY    := $(BIN)/python
 STAMP := $(VENV)/.installed
-# the papers whose claims are verified: those with a ledger
-PAPERS := $(subst _,-,$(notdir $(patsubst %/ledger.json,%,$(wildcard bounds/papers/*/ledger.json))))
+# whose claims are verified: papers with a ledger, and the reference theorems, which share one
+AUDITED := $(subst _,-,$(notdir $(patsubst %/ledger.json,%,$(wildcard bounds/papers/*/ledger.json))))
+PAPERS := $(filter-out references,$(AUDITED))
 # bytecode is kept: where it is not, every process compiles anew what it imports, which takes longer than the import
 unexport PYTHONDONTWRITEBYTECODE
 # what sympy remembers of its answers: with its own thousand a proof asks again what it has just been told
@@ -39,7 +40,7 @@ PREBUILD   := PYTHONPATH=docs $(PY) -m prebuild
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test $(addprefix test-,$(STAGES)) long race scaling gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations audit-conditions adversary demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
+.PHONY: help install test $(addprefix test-,$(STAGES)) long race scaling gpu audit audits $(addprefix audit-,$(AUDITED)) audit-mutations audit-conditions adversary demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -76,13 +77,13 @@ test-pages: ## the examples of the README and of the pages
 long: $(STAMP) ## the long searches and full figure sets, by hand before a release
 	$(TESTS) -m long
 
-audit: $(addprefix audit-,$(PAPERS)) ## every claim verified anew and compared with the committed ledger
+audit: $(addprefix audit-,$(AUDITED)) ## every claim verified anew and compared with the committed ledger
 
-$(addprefix audit-,$(PAPERS)): audit-%: $(STAMP)
+$(addprefix audit-,$(AUDITED)): audit-%: $(STAMP)
 	$(ONE_THREAD) $(BIN)/fedbounds audit --paper $* --no-cache --verdict unknown
 
 audits: # the targets of `audit`, for those who run them side by side
-	@echo $(addprefix audit-,$(PAPERS))
+	@echo $(addprefix audit-,$(AUDITED))
 
 audit-mutations: $(STAMP) ## errors planted in theorem and proof, and those that no checker detects (EACH=100 of every kind)
 	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m tests.mutation.theorems $$paper $(EACH); done

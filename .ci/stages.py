@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAPERS = sorted(path.parent.name for path in ROOT.glob("bounds/papers/*/ledger.json"))
+PAPERS = sorted({path.parent.name for path in ROOT.glob("bounds/papers/*/ledger.json")} - {"references"})
 
 SETTINGS = ["pyproject.toml", "setup.py", "constraints.txt", "Makefile", ".ci"]
 SOURCE = ["bounds", "empirical", "figures", "fedbounds"]
@@ -42,6 +42,7 @@ READS = {
         f"audit-{paper.replace('_', '-')}": [*SHARED, f"bounds/papers/{paper}", f"empirical/papers/{paper}"]
         for paper in PAPERS
     },
+    "audit-references": [*SHARED, "bounds/papers", "empirical/papers"],  # runs of the algorithms of all papers
     "lint": ["."],
     "wheel": [*SOURCE, "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "tests/test_packaging.py"],
     "docs": [*SOURCE, "docs", "tests/zoo", "zensical.toml", "README.md", "CHANGELOG.md"],

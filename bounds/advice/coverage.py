@@ -57,7 +57,7 @@ class Coverage:
         you: the assumptions that hold or not whatever can be said here; who relies on the form answers for them.
         method: the assumptions that are met by running the algorithm so.
         excluded: the assumptions that exclude the setting; "refuted" with its erratum if the form is refuted.
-        mark: "refuted", "unread", "order only", "not proved", or "" for a form that is proved.
+        mark: "refuted", "unread", "order only", another verdict of the audit, or "" for a form that is proved.
         default: whether it is the form that is taken by default.
         uses: the given properties without which it does not cover the setting, and the share of kinds excluded then.
     """

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.ledger import EVIDENCE
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.atomic_files import cache_folder, write_file
 from fedbounds.bounds.inputs.user_files import read_bytes
-from fedbounds.bounds.theory.registry import PAPERS, paper
+from fedbounds.bounds.theory.registry import PAPERS, REFERENCES, paper
 
 LARGEST = 2**28  # bytes of the verdicts of a paper
 PACKAGES = ("fedbounds.bounds", "fedbounds.empirical")
@@ -137,7 +138,9 @@ def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progr
     from fedbounds.bounds.audit.claim_set import ClaimSet
 
     paper(name)
-    keeps = use_cache and name in PAPERS  # the content of other people's paper packages is not hashed
+    keeps = use_cache and (
+        name in PAPERS or name in REFERENCES
+    )  # the content of other people's paper packages is not hashed
     content = content_key() if keeps else ""
     cached = read_cache(name, content) if keeps else None
     stored = dict(cached[1]) if cached else {}
@@ -162,13 +165,15 @@ def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progr
 
 def ledger_entries(rows: Iterable[ClaimRow]) -> dict[str, dict[str, object]]:
     """The rows as the ledger keeps them: hash, verdict, checker, axioms and, where there are any, flags of every claim
-    that carries a verdict; never seconds, models or ratios, so that it is the same everywhere.
+    that carries a verdict; never seconds, models or ratios, so that it is the same everywhere. Those of reference
+    theorems keep the evidence of the search, too.
     """
     found: dict[str, dict[str, object]] = {}
     for r in rows:
         if r.verdict is not None:
             found[r.id] = {"hash": r.hash, "verdict": r.verdict, "checker": r.checker, "axioms": list(r.axioms)}
             found[r.id] |= {"flags": list(r.flags)} if r.flags else {}
+            found[r.id] |= {EVIDENCE: r.evidence} if r.paper in REFERENCES and r.kind == "result" else {}
     return found
 
 

@@ -14,14 +14,27 @@ from fedbounds.bounds.audit.status import AuditStatus, Mark
 from fedbounds.bounds.audit.verdict import TRUSTED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.atomic_files import write_file
-from fedbounds.bounds.theory.registry import GROUP, PAPERS, REFERENCES, paper_module, paper_names
+from fedbounds.bounds.theory.registry import (
+    ALL_REFERENCES,
+    GROUP,
+    PAPERS,
+    REFERENCES,
+    paper_module,
+    paper_names,
+)
 from fedbounds.bounds.theory.result import Form, Result
 
 NAME = "ledger.json"
+EVIDENCE = "evidence"  # what the ledger of reference theorems has of each search; numbers that no audit compares
 
 
 def ledger_path(paper: str, name: str = NAME) -> Path:
-    """Where the paper's ledger lies: in its package, or beside its module and named after it."""
+    """Where the paper's ledger lies: in its package, or beside its module and named after it.
+
+    Reference theorems share one ledger, beside the folders of their papers.
+    """
+    if paper in REFERENCES and name == NAME:
+        return Path(REFERENCES[paper]).with_name(name)
     file = paper_module(paper).__file__
     if file is None:
         raise FedboundsError(f"the module of {paper} has no file (no __init__.py?), so no place for a ledger")
@@ -31,11 +44,15 @@ def ledger_path(paper: str, name: str = NAME) -> Path:
 
 def read_ledger(paper: str) -> dict[str, dict[str, object]]:
     """The committed entries; empty where there is no ledger yet."""
-    path = ledger_path(paper)
+    entries = _read_entries(ledger_path(paper))
+    return {claim: entry for claim, entry in entries.items() if claim.startswith(f"{paper}/")}
+
+
+def _read_entries(path: Path) -> dict[str, dict[str, object]]:
     if not path.exists():
         return {}
     try:
-        return json.loads(path.read_text())["claims"]
+        return dict(json.loads(path.read_text())["claims"])
     except (ValueError, KeyError, TypeError) as error:
         raise FedboundsError(f"{path} is not a ledger ({error}); write it anew with fedbounds audit --write") from None
 
@@ -53,6 +70,22 @@ def committed_verdict(result: Result, form: Form) -> str:
     """
     entry = _entry(result, form)
     return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
+
+
+def status(result: Result, form: Form) -> str:
+    """The status of a form in a word: its verdict; "unread" or "order only" where that decides what it says.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> [status(one, one.form()) for one in map(load, ("fedmrn/theorem-1", "ghadimi-2013/sgd", "gu-2021/mifa"))]
+        ['proved', 'survived', 'order only']
+    """
+    return mark(result, form) or "proved"
+
+
+def evidence(result: Result, form: Form) -> str:
+    """What a search found of a form of a reference theorem, or why there was none; "" without an entry."""
+    return str((_entry(result, form) or {}).get(EVIDENCE, ""))
 
 
 def audit_status(result: Result, form: Form) -> AuditStatus:
@@ -128,7 +161,7 @@ def audit_note(result: Result, form: Form) -> str:
 
 
 def mark(result: Result, form: Form) -> Mark:
-    """Why a form is not to be relied on, in a word; "" for one that is proved.
+    """Why a form is not to be relied on, in a word, else its verdict; "" for one that is proved.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
@@ -140,9 +173,14 @@ def mark(result: Result, form: Form) -> Mark:
 
 
 def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:
-    """Write the entries in a stable order, to a temporary name first."""
-    path = ledger_path(paper)
-    text = json.dumps({"schema": "fedbounds.ledger/1", "paper": paper, "claims": dict(sorted(found.items()))}, indent=1)
+    """Write the entries in a stable order, to a temporary name first; those of other reference theorems are kept."""
+    path, of = ledger_path(paper), paper
+    entries = dict(found)
+    if paper in REFERENCES:
+        of = ALL_REFERENCES
+        others = {*REFERENCES} - {paper}
+        entries |= {k: entry for k, entry in _read_entries(path).items() if k.partition("/")[0] in others}
+    text = json.dumps({"schema": "fedbounds.ledger/1", "paper": of, "claims": dict(sorted(entries.items()))}, indent=1)
     write_file(path, f"{text}\n".encode())
     return path
 
@@ -156,7 +194,7 @@ def differences(found: Mapping[str, Mapping[str, object]], committed: Mapping[st
         elif claim not in found:
             lines.append(f"{claim}: in the ledger, but no longer claimed")
         else:
-            for key in sorted({*found[claim], *committed[claim]}):
+            for key in sorted({*found[claim], *committed[claim]} - {EVIDENCE}):
                 new, old = found[claim].get(key), committed[claim].get(key)
                 if new != old:
                     lines.append(f"{claim}: {key} is {new!r}, the ledger says {old!r}")

@@ -492,6 +492,8 @@ TRIALS: Mapping[type, Callable[..., Verdict]] = {StepOf: try_step, Unstated: try
 
 
 def _hears(claim: Claim, claim_set: ClaimSet) -> bool:
+    if isinstance(claim.subject, ResultForm) and claim.subject.result.file:
+        return proof_of(claim_set, claim.subject) is not None  # few theorem files have one
     return isinstance(claim.subject, StepOf | ResultForm | Unstated)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
-Mark = Literal["", "refuted", "unread", "order only", "not proved"]
+Mark = Literal["", "refuted", "unread", "order only", "argued", "survived", "unknown"]
 
 
 class AuditStatus(NamedTuple):
@@ -29,4 +29,6 @@ class AuditStatus(NamedTuple):
             return "refuted"
         if self.unread:
             return "unread"
-        return "order only" if order_only else "not proved" if self.shadow else ""
+        if order_only:
+            return "order only"
+        return "" if self.verdict == "proved" else cast(Mark, self.verdict)

@@ -50,7 +50,7 @@ class BoundRow:
     # the optimized constants, name to (settings,); nan where the infimum is not attained
     at: Mapping[str, np.ndarray] = field(default_factory=dict)
     # why it is not to be relied on: "refuted" (it or what it rests on), "order only" (what its O(.) hides is taken as
-    # 1), "not proved", or ""
+    # 1), another verdict of the audit, or ""
     mark: Mark = ""
     source: str = ""  # paper and number of the result, in words
     measure: Measure | None = None  # its left-hand side

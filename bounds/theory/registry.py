@@ -46,6 +46,7 @@ REFERENCES = {  # papers of theorem files that come with fedbounds, each with it
     for folder in sorted(os.scandir(os.path.join(place, "papers", "references")), key=lambda one: one.name)
     if folder.is_dir() and folder.name != "__pycache__"
 }
+ALL_REFERENCES = "references"  # stands for all of them where a paper is named
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class Paper:
     results: tuple[Result, ...]
     scope: tuple[Assumption, ...] = ()
     version: str = ""  # of the text that its results and errata are about: venue or arXiv number, and year
+
+
+def named_papers(name: str) -> list[Paper]:
+    """The paper of this name, or every paper of reference theorems."""
+    return [paper(one) for one in (REFERENCES if name == ALL_REFERENCES else (name,))]
 
 
 def paper_names() -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,16 +15,17 @@ from fedbounds.bounds.audit.audit_rows import ClaimRow, Progress, audit_rows, co
 from fedbounds.bounds.audit.counterexample import Check, Erratum, Replay, format_fraction
 from fedbounds.bounds.audit.counterexample_checker import judge_replay
 from fedbounds.bounds.audit.errata import paper_errata, refuted_claims
-from fedbounds.bounds.audit.ledger import differences, read_ledger, write_ledger
+from fedbounds.bounds.audit.ledger import differences, read_ledger, status, write_ledger
 from fedbounds.bounds.audit.tested_conditions import Noticed, describe_untested, read_conditions
 from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
 from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.theory.registry import paper, papers
+from fedbounds.bounds.theory.registry import ALL_REFERENCES, REFERENCES, named_papers, paper, papers
 from fedbounds.cli import completion
 from fedbounds.cli.options import echo_written, emit, json_option, paper_option, print_answer
 
+STATUSES = (*OUTCOMES, "order only", "unread")  # of forms of reference theorems
 COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 
 
@@ -40,7 +42,8 @@ def audit(
 ) -> int:
     """Verify claims (those that start with KEY, or all) and compare the verdicts with the committed ledger.
 
-    Without KEY, --verdict or --all the output omits proved steps, dimension checks and limits.
+    Without KEY, --verdict or --all the output omits proved steps, dimension checks and limits. Reference theorems are
+    verified with --paper P or --paper references; without these the output counts their statuses in the ledger.
 
     Exits with 1 if a verdict differs from the ledger or two checkers contradict each other.
     """
@@ -49,7 +52,7 @@ def audit(
     if key and write:
         raise FedboundsError("--write rewrites the whole ledger of a paper; leave out KEY")
     one = wanted or (key or "").partition("/")[0]
-    names = [paper(one).key] if one else [loaded.key for loaded in papers()]
+    names = [loaded.key for loaded in (named_papers(one) if one else papers())]
     rows: list[ClaimRow] = []
     try:
         for name in names:
@@ -63,6 +66,7 @@ def audit(
         for name in names
         if write and (wanted or read_ledger(name))
     ]
+    written = list(dict.fromkeys(written))  # reference theorems share a ledger
     lines, without = compare_with_ledgers(names, rows, key or "")
     chosen = [row for row in rows if only is None or row.verdict == only]
     if as_json:
@@ -78,21 +82,40 @@ def audit(
                 {"form": row.form, "condition": row.text} for name in names for row in not_tested(name, key or "")
             ],
         }
+        if not one:
+            document["references"] = reference_statuses()
         emit("audit", document)
         return 1 if lines else 0
     shown_rows = chosen if key or only or whole else [row for row in chosen if not is_routine(row)]
     show_rows(shown_rows)
-    show_counts(rows)
+    show_counts([replace(row, paper=ALL_REFERENCES) for row in rows] if one == ALL_REFERENCES else rows)
     if left := len(chosen) - len(shown_rows):
         click.echo(f"{left} proved steps, units and limits are counted but not shown: --all shows them")
+    if not one:
+        click.echo(describe_references(reference_statuses()))
     for name in names:
-        show_conditions(name, key or "", whole)
+        if name not in REFERENCES:
+            show_conditions(name, key or "", whole)
     for name in without:
         click.echo(f"{name}: no ledger yet")
     echo_written(written)
     for line in lines:
         click.echo(f"DIFFERS  {line}")
     return 1 if lines else 0
+
+
+def reference_statuses() -> dict[str, int]:
+    """How many forms of reference theorems have which status, from their ledger."""
+    found = Counter(
+        status(result, form) for name in REFERENCES for result in paper(name).results for form in result.forms
+    )
+    return {status: found[status] for status in STATUSES if found[status]}
+
+
+def describe_references(statuses: Mapping[str, int]) -> str:
+    """The statuses of reference theorems in one line."""
+    said = ", ".join(f"{number} {status}" for status, number in statuses.items())
+    return f"{ALL_REFERENCES}, from their ledger: {said}; to verify them: fedbounds audit --paper {ALL_REFERENCES}"
 
 
 def is_routine(row: ClaimRow) -> bool:

@@ -12,21 +12,38 @@ import click
 import sympy as sp
 
 from fedbounds.bounds.audit.errata import paper_errata, paper_wording
-from fedbounds.bounds.audit.ledger import audit_note, caveat, committed_verdict, read_ledger, trusted_premise
+from fedbounds.bounds.audit.ledger import (
+    audit_note,
+    caveat,
+    committed_verdict,
+    evidence,
+    read_ledger,
+    status,
+    trusted_premise,
+)
 from fedbounds.bounds.audit.tested_conditions import untested_conditions
 from fedbounds.bounds.comparison.improvements import Improvement, improvements
+from fedbounds.bounds.comparison.result_graph import USES, all_edges, edges_around
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
 from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
-from fedbounds.bounds.theory.registry import load, paper, paper_names, papers, results, statements
+from fedbounds.bounds.theory.registry import load, named_papers, paper, paper_names, papers, statements
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.statement import Statement
 from fedbounds.bounds.theory.symbols import Derived, Notation
-from fedbounds.bounds.theory.theorem_file import read_theorem_file
 from fedbounds.bounds.theory.theorem_latex import theorem
-from fedbounds.cli.options import emit, form_option, json_option, key_argument, paper_option, print_answer
+from fedbounds.cli.options import (
+    OutputPath,
+    emit,
+    force_option,
+    form_option,
+    json_option,
+    key_argument,
+    paper_option,
+    print_answer,
+)
 
 LISTED = ("theorem", "corollary", "proposition")  # kinds that `list` shows without --all
 QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a constant
@@ -37,15 +54,17 @@ QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a c
 @click.option("--all", "whole", is_flag=True, help="Include lemmas, remarks, definitions and equations.")
 @json_option
 def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
-    """List theorems, corollaries and propositions: key, kind and title; an asterisk marks those that nobody read.
+    """List theorems, corollaries and propositions: key, kind, verdict and title.
 
-    The papers whose results are verified come first, then the reference theorems of the field.
+    The papers whose results are verified come first, then the reference theorems of the field (--paper references lists
+    these alone). The verdict is that of the default form; it is "order only" for a bound with hidden constants, and
+    "unread", with an asterisk, for a theorem that was written from memory.
     """
-    found = [paper(wanted)] if wanted else list(papers(references=True))
+    found = named_papers(wanted) if wanted else list(papers(references=True))
     if as_json:
         rows = [
             {**attributes(r, "key kind title"), "source": str(r.source), "forms": [f.name for f in r.forms]}
-            | attributes(r, "default")
+            | {**attributes(r, "default"), "status": status(r, r.form())}
             for one in found
             for r in one.results
         ]
@@ -59,8 +78,10 @@ def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
         shown = [r for r in listed if whole or r.kind in LISTED] or listed
         width = max((len(r.key) for r in shown), default=0)
         for r in shown:
-            unread = " *" if isinstance(r, Result) and r.source.unread else ""
-            click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {r.title}{unread}")
+            verdict, unread = "", ""
+            if isinstance(r, Result):
+                verdict, unread = status(r, r.form()), " *" if r.source.unread else ""
+            click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {verdict:<10}  {r.title}{unread}")
         hidden += len(listed) - len(shown)
         click.echo()
     if hidden:
@@ -77,8 +98,12 @@ def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
     "--graph", "style", flag_value="graph", help="The results that it uses or improves, and those that use it."
 )
 @click.option("--all", "whole", is_flag=True, help="Every form in full, not only the default form.")
+@click.option("--out", metavar="F", type=OutputPath(), help="With --graph: draw it (.png, .pdf, .svg).")
+@force_option
 @json_option
-def show(key: str, form: str | None, style: str | None, whole: bool, as_json: bool) -> None:
+def show(
+    key: str, form: str | None, style: str | None, whole: bool, out: str | None, force: bool, as_json: bool
+) -> None:
     """Show the result KEY: statement, default form, terms, conditions, assumptions and symbols.
 
     The other forms are listed in one line each; --all shows them in full, --form NAME one of them.
@@ -90,8 +115,10 @@ def show(key: str, form: str | None, style: str | None, whole: bool, as_json: bo
         loaded = paper(key.partition("/")[0])
         print_answer(as_json, "show", {"paper": loaded.key, "bibtex": loaded.bibtex}, lambda: loaded.bibtex)
         return
+    if out and style != "graph":
+        raise FedboundsError("--out writes the figure of a graph; add --graph")
     if style == "graph":
-        show_uses(load(key), as_json)
+        show_uses(load(key), out, force, as_json)
         return
     if (one := statement(key)) is not None:
         show_statement(one, form, style, as_json)
@@ -129,33 +156,36 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
     print_answer(as_json, "show", document, lambda: places_text(name, number, found))
 
 
-@lru_cache(maxsize=1)
-def uses_of_results() -> tuple[tuple[str, str], ...]:
-    """Pairs of keys: a reference theorem, and a result that it uses or improves."""
-    files = (result.file for result in results() if result.file)
-    return tuple((one.result.key, used) for one in map(read_theorem_file, files) for used in one.uses)
-
-
-def show_uses(result: Result, as_json: bool) -> None:
-    """Print what a result uses, what uses it, and what papers say of both."""
+def show_uses(result: Result, out: str | None, force: bool, as_json: bool) -> None:
+    """Print or draw what a result uses, what uses it, and what papers say of both."""
     key, claims = result.key, list(improvements(result.key))
+    written = []
+    if out:
+        from fedbounds.figures.charts.result_graph import graph_picture
+
+        written = graph_picture(edges_around(key), f"{key}: what it uses, and what uses it", key).save(out, force=force)
     document = {
         "key": key,
-        "uses": [{"result": a, "uses": b} for a, b in uses_of_results() if key in (a, b)],
+        "uses": [{"result": e.result, "uses": e.used, "relation": e.relation} for e in all_edges() if key in e[:2]],
         "improvements": [{**asdict(one), "outcome": one.judged[0], "why": one.judged[1]} for one in claims],
     }
-    print_answer(as_json, "show", document, lambda: describe_uses(key, claims))
+    print_answer(as_json, "show", document, None if out else lambda: describe_uses(key, claims), written)
 
 
 def describe_uses(key: str, claims: Iterable[Improvement] = ()) -> str:
     """What a result uses, as a tree, then what uses it, and what papers say of both."""
 
     def tree(at: str, side: int, above: tuple[str, ...], indent: str) -> Iterator[str]:
-        for edge in uses_of_results():
+        for edge in all_edges():
             if edge[side] == at and (other := edge[1 - side]) not in above:
-                yield f"{indent}{other}   {load(other).title}"
-                yield from tree(other, side, (*above, other), f"{indent}  ")
+                relation = "" if edge.relation == USES else f"   ({edge.relation})"
+                again = other in seen and any(other in e[side : side + 1] for e in all_edges())
+                yield f"{indent}{other}   {load(other).title}{relation}{' (see above)' if again else ''}"
+                if not again:
+                    seen.add(other)
+                    yield from tree(other, side, (*above, other), f"{indent}  ")
 
+    seen: set[str] = set()
     lines = [f"{key}   {load(key).title}"]
     for side, heading in enumerate(("uses or improves", "is used or improved by")):
         found = list(tree(key, side, (key,), "    "))
@@ -210,6 +240,8 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 **attributes(f, "order_only refuted_by"),
                 "reading": f.implicit,
                 "verdict": committed_verdict(result, f),
+                "status": status(result, f),
+                "evidence": evidence(result, f),
                 "worst_ratio": row["ratio"] if (row := worst_ratio(result, f)) else None,
                 "conditional_on": trusted_premise(result, f),
                 "note": f.note,
@@ -257,6 +289,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
         lines += [f"  left-hand side: {form.measure}"] if form.measure else []
         lines += [f"  {doubt}"] if (doubt := caveat(result, form)) else []
+        lines += [f"  {found}"] if (found := evidence(result, form)) else []
         lines += [f"  {form.implicit}"] if form.implicit else []
         lines += [f"  proved, conditional on {trusted}"] if (trusted := trusted_premise(result, form)) else []
         lines += ["  order only" + (f"; hides {form.hides}" if form.hides else "")] if form.order_only else []

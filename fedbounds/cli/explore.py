@@ -18,12 +18,14 @@ from fedbounds.figures.explorer.document import explore as write_pages
     multiple=True,
     metavar="P",
     shell_complete=completion.papers,
-    help="Only this paper. May be repeated.",
+    help="Only this paper, or references. May be repeated.",
 )
 @force_option
 @json_option
 def explore(out: str, papers: tuple[str, ...], force: bool, as_json: bool) -> None:
-    """Write the explorer: one HTML file per paper, and index.html, which links to them.
+    """Write the explorer: one HTML file per paper, references.html, and index.html with all of them.
+
+    The reference theorems are those with explicit constants.
 
     \b
     fedbounds explore --out explorer        then open explorer/index.html in a browser

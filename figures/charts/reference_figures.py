@@ -14,6 +14,7 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.method_map import method_map_picture
 from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.result_graph import registry_graph
 
 CELLS = 30  # settings on each axis of a map
 ROUNDS = np.unique(np.geomspace(10, 1e6, 60).round())
@@ -174,4 +175,5 @@ FIGURES: Mapping[str, Callable[[], Picture]] = {
     "local-steps": local_steps,
     "participation": participation,
     "memory": memory,
+    "graph": registry_graph,
 }

@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.printing import latex as in_latex
-from fedbounds.bounds.theory.registry import Paper, paper, paper_module
+from fedbounds.bounds.theory.registry import ALL_REFERENCES, REFERENCES, Paper, paper, paper_module
 from fedbounds.bounds.theory.registry import papers as every_paper
 from fedbounds.bounds.theory.result import Condition, Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Derived, Notation, Quantity
@@ -324,20 +325,33 @@ ALL = "index"  # the file of all papers
 def explore(
     out: str | Path, papers: Sequence[str] = (), watch: Watch | None = None, *, force: bool = False
 ) -> list[Path]:
-    """Write one HTML file for each paper (default: all), and `index.html` for all of them; return the paths."""
-    chosen = [paper(name) for name in papers] or [*every_paper()]
-    outputs = [Output(Path(out, f"{name}.html")) for name in (*(one.key for one in chosen), ALL)]
+    """Write one HTML file for each paper (default: all), and `index.html` for all of them; return the paths.
+
+    The reference theorems with explicit constants are one file, `references.html`.
+    """
+    names = papers or [*(one.key for one in every_paper()), ALL_REFERENCES]
+    chosen = {name: explicit_references() if name == ALL_REFERENCES else [paper(name)] for name in names}
+    outputs = [Output(Path(out, f"{name}.html")) for name in (*chosen, ALL)]
     check_outputs(outputs, force)
-    measures = measures_of(chosen)
-    scripts: dict[str, str] = {}
-    for one in chosen:
-        scripts[one.key] = script(one, measures)
+    measures = measures_of([one for page_papers in chosen.values() for one in page_papers])
+    scripts: dict[str, list[str]] = {}
+    for name, page_papers in chosen.items():
+        scripts[name] = [script(one, measures) for one in page_papers]
         if watch is not None:
             watch(len(scripts), len(chosen))
-    pages = {name: page(name, theory([text], measures)) for name, text in scripts.items()}
-    pages[ALL] = page("all papers", theory([*scripts.values()], measures))
+    pages = {name: page(name, theory(texts, measures)) for name, texts in scripts.items()}
+    pages[ALL] = page("all papers", theory([text for texts in scripts.values() for text in texts], measures))
     write_outputs(outputs, [pages[output.path.stem].encode() for output in outputs], force)
     return [output.path for output in outputs]
+
+
+def explicit_references() -> list[Paper]:
+    """The papers of reference theorems, with the results that have a form with explicit constants."""
+    found = []
+    for one in map(paper, REFERENCES):
+        if explicit := tuple(r for r in one.results if not all(form.order_only for form in r.forms)):
+            found.append(replace(one, results=explicit))
+    return found
 
 
 def page(about: str, computes: str) -> str:

@@ -11,6 +11,8 @@ from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.errata import paper_errata
 from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.theory.registry import REFERENCES, paper
+from fedbounds.cli import audit as audit_command
 
 PAPER = "arbitrary-participation"
 OUTCOMES = {"a": "proved", "b": "refuted", "c": "unknown", "d": "survived"}
@@ -50,6 +52,26 @@ def test_without_a_ledger_the_audit_says_so_and_succeeds(audited, capsys):
     assert (code, err) == (0, "") and f"{PAPER}: no ledger yet" in out
     assert "refuted   arbitrary-participation/claim/b  checker, method: evidence b  rests on axiom  [flag]" in out
     assert f"{PAPER}: 1 proved, 1 survived, 0 argued, 1 refuted, 1 unknown" in out
+
+
+def test_without_a_paper_the_reference_theorems_are_counted_from_their_ledger(audited, capsys, monkeypatch):
+    monkeypatch.setattr(audit_command, "papers", lambda: [paper(PAPER)])
+    monkeypatch.setattr(audit_command, "reference_statuses", lambda: {"survived": 2, "order only": 3})
+    said = "references, from their ledger: 2 survived, 3 order only; to verify them: fedbounds audit --paper references"
+    assert said in run(capsys, "audit")[1] and said not in run(capsys, "audit", "--paper", PAPER)[1]
+    assert json.loads(run(capsys, "audit", "--json")[1])["references"] == {"survived": 2, "order only": 3}
+    assert "references" not in json.loads(run(capsys, "audit", f"{PAPER}/claim/a", "--json")[1])
+    assert {claim.rpartition("/")[0] for claim in audited} == {f"{PAPER}/claim"}  # nothing else is verified
+
+
+def test_all_reference_theorems_are_one_in_the_counts(capsys, monkeypatch):
+    claims = [Claim(f"{name}/x[explicit]", "result", "", None, "") for name in REFERENCES]
+    found = [rows.ClaimRow.of(claim, Verdict("survived", "instances", "", "")) for claim in claims]
+    monkeypatch.setattr(audit_command, "audit_rows", lambda name, *_: [row for row in found if row.paper == name])
+    monkeypatch.setattr(audit_command, "compare_with_ledgers", lambda *_: ([], []))
+    code, out, _ = run(capsys, "audit", "--paper", "references")
+    assert code == 0 and f"\nreferences: 0 proved, {len(found)} survived, 0 argued" in out
+    assert out.count("survived  ") == len(found) and "condition" not in out
 
 
 def test_a_ledger_is_written_and_agrees_with_the_next_audit(audited, capsys, tmp_path):

@@ -1,20 +1,27 @@
 """The reference theorems: how they were read, what they assume, and that no run and no check contradicts them."""
 
+import json
 import re
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from fedbounds.bounds.advice.coverage import covers
 from fedbounds.bounds.advice.theorem_check import check_result
-from fedbounds.bounds.theory.registry import PAPERS, load, paper_names
+from fedbounds.bounds.audit import ledger
+from fedbounds.bounds.audit.claim_set import result_claims
+from fedbounds.bounds.audit.ledger import committed_verdict, evidence, read_ledger, status
+from fedbounds.bounds.theory.registry import PAPERS, REFERENCES, load, paper_names
 from fedbounds.bounds.theory.theorem_file import READ, TheoremFile, read_theorem_file
 from fedbounds.bounds.theory.theorem_latex import theorem
+from fedbounds.cli.audit import describe_references, reference_statuses
 from fedbounds.cli.catalog import describe_uses
 from fedbounds.empirical.falsification import theorem_search
 from fedbounds.empirical.falsification.theorem_search import search_violation
+from fedbounds.empirical.falsification.theorem_verdict import UNREAD as UNREAD_FLAG
 from tests.bounds.theory.test_theorem_latex import draw, formulas_and_words
 from tests.command_line import ROOT, run
 
@@ -73,6 +80,81 @@ def test_every_form_is_drawn(key: str, form: str) -> None:
     assert formulas and not re.search(r"(?<!\\)[_^#&~]", words)
     for formula in formulas:
         draw_once(formula)
+
+
+# --- Status ---
+
+LEDGER = "run fedbounds audit --paper references --write"
+
+
+def test_the_ledger_has_every_form_as_it_is_now() -> None:
+    found = {claim: entry for name in REFERENCES for claim, entry in read_ledger(name).items()}
+    claims = {c.id: c for one in FILES.values() for c in result_claims(load(one.result.key))}
+    assert {claim: entry["hash"] for claim, entry in found.items()} == {i: c.hash for i, c in claims.items()}, LEDGER
+    for key, form in FORMS:
+        unread = UNREAD_FLAG in cast(list[str], found[f"{key}[{form}]"].get("flags", []))
+        assert unread == (key in UNREAD), LEDGER
+
+
+@pytest.mark.parametrize(("key", "form"), FORMS)
+def test_every_form_has_a_status_with_its_evidence(key: str, form: str) -> None:
+    result = load(key)
+    one = result.form(form)
+    verdict, word = committed_verdict(result, one), status(result, one)
+    assert word == ("unread" if key in UNREAD else "order only" if one.order_only else verdict)
+    reason = {"survived": r"in \d+ runs .* a factor of \S+ is caught$", "unknown": "^no run was searched for .*: .*"}
+    assert re.search(reason[verdict], evidence(result, one))  # none is proved, argued or refuted
+    assert verdict == "unknown" or not one.order_only
+
+
+def test_some_theorems_survive_a_search() -> None:
+    survived = {key for key, form in FORMS if status(load(key), load(key).form(form)) == "survived"}
+    assert {"ghadimi-2013/sgd", "khaled-2020/local-gd", "richtarik-2021/ef21"} <= survived
+
+
+def test_a_verdict_on_a_statement_that_has_changed_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = load("ghadimi-2013/sgd")
+    assert status(result, result.form()) == "survived"
+    entries = {claim: {**entry, "hash": "0"} for claim, entry in read_ledger("ghadimi-2013").items()}
+    monkeypatch.setattr(ledger, "_cached_ledger", lambda _: entries)
+    assert status(result, result.form()) == "unknown" and not evidence(result, result.form())
+
+
+def test_a_ledger_is_written_for_one_paper_and_keeps_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ledger, "ledger_path", lambda paper: tmp_path / "ledger.json")
+    for name in ("ghadimi-2013", "gu-2021"):
+        ledger.write_ledger(name, {f"{name}/x[explicit]": {"verdict": "unknown"}})
+    ledger.write_ledger("gu-2021", {"gu-2021/y[explicit]": {"verdict": "unknown"}})
+    assert [*read_ledger("ghadimi-2013"), *read_ledger("gu-2021")] == [
+        "ghadimi-2013/x[explicit]",
+        "gu-2021/y[explicit]",
+    ]
+
+
+def test_numbers_of_a_search_are_no_difference_but_its_verdict_is() -> None:
+    old = {"a": {"verdict": "survived", "evidence": "0.5"}}
+    assert not ledger.differences({"a": {"verdict": "survived", "evidence": "0.6"}}, old)
+    assert ledger.differences({"a": {"verdict": "refuted", "evidence": "1.6"}}, old)
+
+
+def test_lists_and_counts_have_the_status() -> None:
+    lines = {words[0]: line for line in run("list", "--paper", "references")[1].splitlines() if (words := line.split())}
+    assert "fedau/theorem-2" not in lines
+    for key, word in (
+        ("ghadimi-2013/sgd", "survived"),
+        ("gu-2021/mifa", "order only"),
+        ("lin-2020/sgda-ncsc", "unread"),
+    ):
+        assert f"  {word}  " in lines[key] and status(load(key), load(key).form()) == word
+    counts = reference_statuses()
+    assert sum(counts.values()) == len(FORMS) and set(counts) == {"survived", "unknown", "order only", "unread"}
+    assert describe_references(counts).startswith(f"references, from their ledger: {counts['survived']} survived, ")
+    shown = json.loads(run("show", "ghadimi-2013/sgd", "--json")[1])["forms"][0]
+    assert shown["status"] == shown["verdict"] == "survived" and "500 runs" in shown["evidence"]
+    listed = json.loads(run("list", "--paper", "gu-2021", "--json")[1])["results"]
+    assert [row["status"] for row in listed] == ["order only"]
 
 
 # --- What a theorem rests on or improves ---

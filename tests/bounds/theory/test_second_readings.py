@@ -12,7 +12,7 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load, paper, paper_names
-from tests.bounds.theory.exact_runs import RUNS
+from fedbounds.empirical.falsification.reference_runs import RUNS
 from tests.bounds.theory.second_readings import CONCEPTS, READINGS, Reading
 
 SETTINGS, CLIENTS = 200, 4

@@ -15,11 +15,17 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.result import reachable
-from fedbounds.figures.explorer.document import explore, initial_constants, initial_value, package_text
+from fedbounds.figures.explorer.document import (
+    explicit_references,
+    explore,
+    initial_constants,
+    initial_value,
+    package_text,
+)
 from tests.command_line import run
 
 PAPERS = list(papers())
-FORMS = {(r.key, f.name): (r, f) for one in PAPERS for r in one.results for f in r.forms}
+FORMS = {(r.key, f.name): (r, f) for one in (*PAPERS, *explicit_references()) for r in one.results for f in r.forms}
 ASKED = """
 const forms = new Map(PAPERS.flatMap(p => p.results).flatMap(r => r.forms).map(f => [`${f.result.key}[${f.name}]`, f]));
 const asked = JSON.parse(require("fs").readFileSync(0, "utf8"));
@@ -215,7 +221,8 @@ def test_what_is_copied_runs_and_says_the_same(theory_file, capsys):
 
 
 def test_every_page_is_one_small_file_with_the_licence_of_what_it_carries(pages):
-    assert {file.name for file in pages} == {f"{name}.html" for name in [*(one.key for one in PAPERS), "index"]}
+    names = [*(one.key for one in PAPERS), "references", "index"]
+    assert {file.name for file in pages} == {f"{name}.html" for name in names}
     for file in pages:
         text = file.read_text(encoding="utf-8")
         assert "Permission is hereby granted" in text and "Leon Sorokin" in text
@@ -230,6 +237,15 @@ def test_the_constants_that_a_page_starts_with_suffice_for_every_form_and_meet_m
         given = {n: np.array(v) if isinstance(v, list) else v for n, v in constants.items()}
         valid.append(bool(evaluate(result, given, form.name).valid))
     assert np.mean(valid) > 0.85
+
+
+def test_the_references_of_the_explorer_are_those_with_explicit_constants(pages):
+    (page,) = [file for file in pages if file.name == "references.html"]
+    text = page.read_text(encoding="utf-8")
+    shown = {result.key for one in explicit_references() for result in one.results}
+    assert {"ghadimi-2013/sgd", "li-2020/fedavg-full", "jhunjhunwala-2022/lemma-5"} <= shown
+    assert all(f'"key":"{key}"' in text for key in shown)
+    assert "gu-2021/mifa" not in text and "fedau/theorem-2" not in text
 
 
 def test_the_verb_says_what_it_wrote_and_refuses_what_it_cannot(tmp_path):
