@@ -11,6 +11,7 @@ from fedbounds.bounds.advice.theorem_check import Finding
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.papers.references.derivations import DERIVATIONS
 from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.theorem_file import TheoremFile, read_theorem_file
 from fedbounds.empirical.algorithms.spec import algorithms
@@ -31,12 +32,18 @@ def of_theorem_file(claim: Claim, _: ClaimSet) -> bool:
 
 
 def verify(claim: Claim, _: ClaimSet) -> Verdict:
-    """Refuted by a run above the bound, survived if runs were compared and none was, else unknown with the reason."""
+    """Refuted by a run above the bound, survived if runs were compared and none was, else unknown with the reason.
+
+    The evidence says, too, whether a form follows from lemmas of its paper.
+    """
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     theorem = replace(read_theorem_file(subject.result.file), result=subject.result)
     flags = (UNREAD,) if subject.result.source.unread else ()
-    return replace(verdict(_search(theorem, subject.form)), flags=flags)
+    found = verdict(_search(theorem, subject.form))
+    derive = DERIVATIONS.get(f"{subject.result.key}:{subject.form.name}")
+    evidence = found.evidence if derive is None else f"{found.evidence}; {derive()}"
+    return replace(found, flags=flags, evidence=evidence)
 
 
 def _search(theorem: TheoremFile, form: Form) -> Finding:
