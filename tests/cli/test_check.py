@@ -56,6 +56,14 @@ def test_a_run_file(capsys):
     assert "legal under at least one theorem: no" in out
 
 
+@pytest.mark.parametrize("form", [f"{THEOREM}:printed", f"{THEOREM}[printed]"])
+def test_a_form_is_written_as_in_all_commands_or_as_it_is_printed(capsys, form):
+    assert main(["check", "small.toml", "--against", form]) == 0
+    assert f"{THEOREM}[printed]: legal" in capsys.readouterr().out
+    assert main(["check", "--against", form, "--step", "gamma=1/(12*L*I*P)", "eta=1"]) == 0
+    assert f"{THEOREM}[printed]   gamma" in capsys.readouterr().out
+
+
 def test_a_run_file_as_json(capsys):
     assert main(["check", "large.toml", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -108,7 +116,20 @@ def test_worst_cases(capsys, tmp_path):
         (["small.toml", "--against", "fedau/theorem-22"], "fedau/theorem-2"),
         (["small.toml", "l=2"], "unknown constant 'l'"),
         (["small.toml", "L=0.5", "--against", THEOREM], "L = 0.5"),
-        (["descent.toml", "L=2"], "descent.toml is a theorem file"),
+        (["descent.toml", "L=2"], "descent.toml is a theorem file: constants are for a run file or --step; "),
+        (["descent.toml", "L=2"], "run: fedbounds eval descent.toml L=2"),
+        (["descent.toml", "--assume", "smooth"], "--assume is for a run file, and this command checks a theorem file"),
+        (["descent.toml", "--against", THEOREM], "--against is for a run file or --step, and this command checks"),
+        (["descent.toml", "--set", "L=2"], "--set is for a run file or --step, and this command checks a theorem file"),
+        (["small.toml", "--no-search"], "--no-search is for a theorem file, and this command checks a run file"),
+        (["small.toml", "--seed", "3"], "--seed is for a theorem file"),
+        (["small.toml", "--worst-case"], "checks a run file; leave out --worst-case"),
+        (["descent.toml", "--step", "1/L", "--worst-case"], "--worst-case is for a theorem file, and this command"),
+        (
+            ["descent.toml", "--step", "1/L", "--assume", "all"],
+            "--assume is for a run file, and this command checks --step",
+        ),
+        (["--against", THEOREM + ":", "--step", "1/L"], "the form after"),
         (["--step", "1/L"], "--step needs a theorem"),
         (["--step", "1/L", "--against", THEOREM], "several step sizes"),
         (["descent.toml", "--step", "1/L", "--step", "2/L"], "given twice"),
