@@ -209,8 +209,13 @@ def _block(row: RunLegality) -> Iterator[str]:
         names = ", ".join(f"{name} ({meaning})" for name, meaning in row.missing.items())
         example = " ".join(f"{name}=VALUE" for name in row.missing)
         yield from options.hanging("    give ", f"{names}: {example}", 6)
+    if row.to_assume and row.answer != "not legal":
+        words = " ".join(f"--assume {name}" for name in row.to_assume)
+        yield from options.hanging("    give ", f"those of these assumptions that hold: {words}", 6)
     for note in row.notes:
         yield from options.hanging("    note: ", note, 6)
+    if row.checked and row.answer != "not legal":
+        yield from options.hanging("    assumptions that hold: ", ", ".join(row.checked), 6)
     if row.not_checked and row.answer != "not legal":
         yield from options.hanging("    assumed, not checked: ", ", ".join(row.not_checked), 6)
 

@@ -73,6 +73,24 @@ def test_a_run_file_as_json(capsys):
     assert first["conditions"][0]["admissible"] == pytest.approx(1 / 48)
 
 
+def test_the_assumptions_to_type_are_named(capsys, tmp_path):
+    everyone = (
+        RUN.replace("STEP", "0.01").replace("groups = 2", "groups = 1").replace("multiplier = 3", "multiplier = 1")
+    )
+    text = DESCENT.replace('setting = "nonconvex, smooth, full participation, noise=none, one local step"\n', "")
+    text = text.replace('"fedavg"', '"generalized-fedavg"').replace(
+        "[terms]", '[assumptions]\na = "x"\nb = "y"\n[terms]'
+    )
+    (tmp_path / "open.toml").write_text(text)
+    (tmp_path / "everyone.toml").write_text(everyone)
+    words = ["check", "everyone.toml", "--against", "./open.toml"]
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert "give those of these assumptions that hold: --assume a --assume b" in out and "open   a: x" in out
+    main([*words, "--assume", "a", "--assume", "b"])
+    assert "open" not in capsys.readouterr().out.replace("open.toml", "").replace("draft/open", "")
+
+
 def test_settings_of_a_sweep_are_counted(capsys, tmp_path):
     text = RUN.replace("STEP", "0.01") + '\n[vary]\n"algorithm.local_step_size" = [0.01, 0.03]\n'
     (tmp_path / "both.toml").write_text(text)
