@@ -23,6 +23,7 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
+from fedbounds.bounds.theory.names_by_meaning import unknown_constant
 from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text_expression
 from fedbounds.bounds.theory.printing import plain
 from fedbounds.bounds.theory.result import Condition, Form, Result
@@ -191,7 +192,7 @@ def _rational(value: float) -> sp.Rational:
 def _symbol(notation: Notation, name: str) -> sp.Symbol:
     quantity = notation.resolve(name)
     if quantity is None:
-        raise unknown_name("constant", name, [*notation])
+        raise unknown_constant("constant", name, notation)
     return quantity.symbol
 
 

@@ -18,6 +18,7 @@ from fedbounds.bounds.evaluation.evaluate import Value, check_assumed, trusted_c
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.theory.argument_checks import names_of
 from fedbounds.bounds.theory.form_selection import split_key
+from fedbounds.bounds.theory.names_by_meaning import unknown_constant
 from fedbounds.bounds.theory.registry import as_result, load, paper_names, paper_submodule, papers
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant
@@ -287,7 +288,7 @@ def _check_names(
     trusted_claim(compiled_form(result, chosen), names_of("trust", trust))
     for name in given or {}:
         if result.notation.resolve(name) is None:
-            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+            raise unknown_constant(f"constant of {result.key}", name, result.notation)
 
 
 def check_fits(
