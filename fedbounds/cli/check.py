@@ -105,6 +105,8 @@ def check(
             f"{file} is a theorem file: constants are for a run file or --step; for its value at these constants run: "
             f"fedbounds eval {file} {' '.join(bare or settings)}"
         )
+    if no_search and _is_given("seed"):
+        raise FedboundsError("--seed is for the search for a violation, which --no-search leaves out; give one of them")
     theorem = read_theorem_file(file)
     findings = [*check_result(theorem.result), *compare_with_references(theorem)]
     if not no_search:
@@ -116,13 +118,17 @@ def check(
     return 1 if worst(findings) == "error" else 0
 
 
+def _is_given(name: str) -> bool:
+    """Whether an option stands on the command line."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
 def _refuse_other_options(checked: str) -> None:
     """Refuse the options that are given and are not about what is checked."""
-    context = click.get_current_context()
     others = {name for names in APPLIES.values() for name in names} - {*APPLIES[checked]}
-    for parameter in context.command.params:
+    for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
-        if name in others and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+        if name in others and _is_given(name):
             option = parameter.opts[0]
             about = " or ".join(kind for kind, names in APPLIES.items() if name in names)
             raise FedboundsError(f"{option} is for {about}, and this command checks {checked}; leave out {option}")

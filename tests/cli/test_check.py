@@ -111,6 +111,13 @@ def test_a_formula(capsys):
     assert "error  units" in capsys.readouterr().out
 
 
+def test_the_algorithm_of_a_theorem_file_is_read_without_its_punctuation(capsys, tmp_path):
+    (tmp_path / "hyphen.toml").write_text(DESCENT.replace('"fedavg"', '"fed-avg"'))
+    assert main(["check", "hyphen.toml", "--json"]) == 0
+    texts = [one["text"] for one in json.loads(capsys.readouterr().out)["findings"] if one["check"] == "search"]
+    assert texts == ["no run was searched for a violation: algorithm = 'fed-avg' is not known; did you mean fedavg?"]
+
+
 def test_worst_cases(capsys, tmp_path):
     pytest.importorskip("PEPit")
     words = ["--no-search", "--worst-case", "--json"]
@@ -141,6 +148,7 @@ def test_worst_cases(capsys, tmp_path):
         (["descent.toml", "--set", "L=2"], "--set is for a run file or --step, and this command checks a theorem file"),
         (["small.toml", "--no-search"], "--no-search is for a theorem file, and this command checks a run file"),
         (["small.toml", "--seed", "3"], "--seed is for a theorem file"),
+        (["descent.toml", "--no-search", "--seed", "3"], "--seed is for the search for a violation, which --no-search"),
         (["small.toml", "--worst-case"], "checks a run file; leave out --worst-case"),
         (["descent.toml", "--step", "1/L", "--worst-case"], "--worst-case is for a theorem file, and this command"),
         (
