@@ -28,6 +28,8 @@ SAMPLED = Condition(S, "<=", N, "")
         (sp.Min(S / N, 2 / S), [SAMPLED], 1),
         (sp.Min(S, 4 / sp.sqrt(S)), [], 4 ** sp.Rational(2, 3)),
         (1 / sp.Max(S, I / 3), [], 1),
+        (S / N, [Condition(N, "==", 4 * S, "")], sp.Rational(1, 4)),
+        (N / S, [Condition(N, "==", 4 * S, "")], 4),
         (sp.S(3) / 7, [], sp.Rational(3, 7)),
     ],
 )

@@ -184,6 +184,13 @@ def test_a_factor_that_a_search_found_is_called_an_upper_bound():
     assert not check.exact and describe_factor(found).endswith("legal: at most about 1.41421")  # at I = 1
 
 
+def test_an_upper_bound_of_the_ratio_is_no_largest_factor():
+    """S/(N + S) is at most 1, and at most 1/2 as S <= N."""
+    terms = {"gap": "2*F/(gamma*I*T)", "noise": "gamma*sigma**2*L/S"}
+    found, check = one(stated("gamma <= 1/L", terms=terms), "1/(L*(1 + N/S))")
+    assert check.answer == "holds" and found.largest_factor == pytest.approx(2)
+
+
 def test_a_strict_condition_excludes_the_largest_factor():
     found, check = one(stated("gamma < 1/L"), "1/(2*L)")
     assert check.strict and describe_factor(found).endswith("every c < 2")
