@@ -63,8 +63,8 @@ def _below(theorem: TheoremFile, form: Form, lower: TheoremFile) -> Finding | No
     if mine.stays or theirs.stays or mine.power <= theirs.power:
         return None
     text = (
-        f"false: it falls as {mine.rounds}^(-{mine.power}), and no method does better than "
-        f"{theirs.rounds}^(-{theirs.power}) on some problem that it covers: {other.key} ({other.source})"
+        f"false: it falls as {mine.order}, and no method does better than {theirs.order} "
+        f"on some problem that it covers: {other.key} ({other.source})"
     )
     return Finding("error", "references", "", text)
 

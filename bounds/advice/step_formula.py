@@ -1,8 +1,8 @@
 """A formula for a step size, as it stands in a program, against the conditions of a theorem, for all constants.
 
-The ratio of the formula to the largest legal value is a monomial where both are: its supremum over the domains of the
-constants is then exact. Other ratios are compared with 1 by the prover of the audit, and where it decides nothing by
-random constants.
+The ratio of the formula to the largest legal value is a monomial where both are: its supremum over the legal constants
+is then exact. Other ratios are compared with 1 by the prover of the audit, and where it decides nothing by random
+constants.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import numpy as np
 import sympy as sp
 from sympy.simplify.powsimp import powsimp
 
+from fedbounds.bounds.advice.monomial_supremum import supremum
 from fedbounds.bounds.advice.theorem_check import DRAWS, STEP_CONCEPTS, constants_at, draw_quantity, meet, natural_order
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
+from fedbounds.bounds.theory.names_by_meaning import unknown_constant
 from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text_expression
 from fedbounds.bounds.theory.printing import plain
 from fedbounds.bounds.theory.result import Condition, Form, Result
@@ -32,7 +34,6 @@ Answer = Literal["holds", "fails", "no counterexample"]
 CLIMBS = 4  # rounds of settings near the worst one
 POSITIVE = "a step size is positive"
 NEAR = 1e-6  # relative distance of a found supremum from the number that is proved to be an upper bound
-UNBOUNDED = 1e5  # a ratio that is larger somewhere is taken to have no bound
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class FormulaCheck:
     ratio: str  # the formula over the largest legal value; "" where there is no closed form
     how: str  # how it is known
     largest_factor: float | None  # the largest c for which c times the formula is legal; 0 if none, None if not known
-    exact: bool  # whether this factor is proved
+    exact: bool  # whether this factor is proved; else it is an upper bound, found by a search
+    strict: bool = False  # whether the factor itself is not legal, but all smaller ones are
     at: Mapping[str, float] = field(default_factory=dict)  # of a counterexample
     left: float = float("nan")
     right: float = float("nan")
@@ -70,6 +72,12 @@ class StepFormula:
         return not self.unit_faults and all(check.answer != "fails" for check in self.checks)
 
     @property
+    def fails_at_every_factor(self) -> tuple[str, ...]:
+        """The conditions that fail, and that do not depend on the first formula."""
+        first = next(iter(self.formulas))
+        return tuple(check.condition for check in self.checks if check.answer == "fails" and check.step != first)
+
+    @property
     def largest_factor(self) -> float | None:
         """The largest factor of the first formula at which every condition holds; None if it is not known."""
         factors = [
@@ -77,6 +85,8 @@ class StepFormula:
             for check in self.checks
             if check.step == next(iter(self.formulas)) and not check.condition.endswith("> 0")
         ]
+        if self.fails_at_every_factor:
+            return 0.0
         return None if None in factors or not factors else min(f for f in factors if f is not None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,7 +192,7 @@ def _rational(value: float) -> sp.Rational:
 def _symbol(notation: Notation, name: str) -> sp.Symbol:
     quantity = notation.resolve(name)
     if quantity is None:
-        raise unknown_name("constant", name, [*notation])
+        raise unknown_constant("constant", name, notation)
     return quantity.symbol
 
 
@@ -245,28 +255,30 @@ class _Search:
         text, strict = condition.words(self.result.notation), condition.op in ("<", ">")
         left, right = self.at(condition.left), self.at(condition.right)
         shown = "" if ratio is None else plain(ratio)
-        largest = None if ratio is None else supremum(ratio, self.result.notation)
+        others = [replace(c, left=self.at(c.left), right=self.at(c.right)) for c in self.others]
+        limit = None if ratio is None else supremum(ratio, self.result.notation, others)
         worst, values, at = self._worst(left, right, condition, ratio)
         if condition.op == "==":
             answer: Answer = "holds" if ratio == 1 else "no counterexample" if values is None else "fails"
             sides = values or (float("nan"), float("nan"))
-            return FormulaCheck(text, step, answer, shown, "simplified", None, True, at, *sides)
-        sure = largest is not None and (largest < 1 or (largest == 1 and not strict))
-        limit = f"the ratio {shown} is at most {largest}" if ratio != largest else f"the ratio is {shown}"
-        if ratio is not None and any((c.left + c.right).free_symbols & ratio.free_symbols for c in self.others):
-            largest = None  # other conditions keep the ratio from its supremum
-        factor, proved = (None, False) if largest is None else (0.0 if largest == sp.oo else float(1 / largest), True)
-        if factor is None and ratio is not None and worst > UNBOUNDED:
-            factor = 0.0
-        elif factor is None and ratio is not None and worst > 0:
+            return FormulaCheck(text, step, answer, shown, "simplified", None, True, False, at, *sides)
+        largest = None if limit is None else limit.value
+        sure = largest is not None and bool(largest < 1 or (largest == 1 and not strict))
+        factor, proved = None, False
+        if limit is not None and (limit.sharp or worst > float(limit.value) * (1 - NEAR)):
+            factor, proved = (0.0 if limit.value == sp.oo else float(1 / limit.value)), True
+        elif ratio is not None and worst > 0:
             factor, proved = self._round_factor(ratio, worst)
-        if sure or (largest is None and self._proved(left, right, condition)):
-            how = limit if sure else "proved from the domains of the constants"
-            return FormulaCheck(text, step, "holds", shown, how, factor, proved)
+        if sure or self._proved(left, right, condition):
+            how = "proved from the domains of the constants"
+            if sure:
+                how = f"the ratio {shown} is at most {largest}" if ratio != largest else f"the ratio is {shown}"
+            return FormulaCheck(text, step, "holds", shown, how, factor, proved, strict)
         if values is not None:
-            return FormulaCheck(text, step, "fails", shown, "a counterexample", factor, proved, at, *values)
+            how = "a counterexample"
+            return FormulaCheck(text, step, "fails", shown, how, factor, proved, strict, at, *values)
         how = f"no counterexample in {DRAWS * (1 + CLIMBS)} settings"
-        return FormulaCheck(text, step, "no counterexample", shown, how, factor, proved)
+        return FormulaCheck(text, step, "no counterexample", shown, how, factor, proved, strict)
 
     def _facts(self) -> list[Relation]:
         """The other conditions, for the prover."""
@@ -339,17 +351,20 @@ class _Search:
                 best = float(usable[top])
             if not names or climb == CLIMBS:
                 break
-            constants = {n: self._near(result.notation, n, v[top], rng) for n, v in constants.items()}
+            together = 10 ** rng.uniform(0, 4, DRAWS)  # several constants may have to grow together
+            constants = {n: self._near(result.notation, n, v[top], together, rng) for n, v in constants.items()}
             for smaller, larger in natural_order(result.notation, constants):
                 constants[smaller] = np.minimum(constants[smaller], constants[larger])
         return best, sides, at
 
     @staticmethod
-    def _near(notation: Notation, name: str, value: Any, rng: np.random.Generator) -> np.ndarray:
-        """Legal values around one, over four orders of magnitude."""
+    def _near(notation: Notation, name: str, value: Any, together: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Legal values around one, over four orders of magnitude, or by a factor that all constants share."""
         domain, value = notation[name].domain, np.asarray(value)
         shape = (DRAWS, *value.shape)
-        factor = np.where(rng.random(shape) < 0.5, 1.0, 10 ** rng.uniform(-2, 2, shape))
+        common = together.reshape(DRAWS, *[1] * value.ndim)
+        share = rng.random(shape)
+        factor = np.where(share < 0.5, 1.0, np.where(share < 0.75, 10 ** rng.uniform(-2, 2, shape), common))
         moved = value * factor
         moved = np.round(moved) if domain.integer else moved
         low = domain.low + (1e-9 if domain.low_open else 0)
@@ -362,41 +377,18 @@ def _spread(constants: Mapping[str, np.ndarray]) -> np.ndarray:
     return sum((np.abs(np.log10(np.maximum(size, 1e-12))).sum(1) for size in sizes), np.zeros(DRAWS))
 
 
-def supremum(ratio: sp.Expr, notation: Notation) -> sp.Expr | None:
-    """The supremum of a monomial over the domains of its symbols; None for what is no monomial.
-
-    Example:
-        >>> L, I = STANDARD["L"].symbol, STANDARD["I"].symbol
-        >>> supremum(3 / (4 * I), STANDARD), supremum(I / 2, STANDARD), supremum(1 / (1 + I), STANDARD)
-        (3/4, oo, None)
-    """
-    found: sp.Expr = sp.S.One
-    for factor in sp.Mul.make_args(ratio):
-        if factor.is_number:
-            if not factor.is_positive:
-                return None
-            found *= factor
-            continue
-        base, power = factor.as_base_exp()
-        if not isinstance(base, sp.Symbol) or not power.is_Rational:
-            return None
-        domain = notation[base.name].domain
-        low = max(domain.low, 1) if domain.integer else domain.low
-        end = domain.high if power.is_positive else low
-        if low < 0:
-            return None
-        value = _rational(end) if np.isfinite(end) else sp.oo
-        found = sp.oo if found == sp.oo or not (value**power).is_finite else found * value**power
-    return found
-
-
 def describe_factor(found: StepFormula) -> str:
     """The largest factor in words."""
-    factor = found.largest_factor
+    factor, step = found.largest_factor, next(iter(found.formulas))
+    formula = "the formula" if len(found.formulas) == 1 else f"the formula of {step}"
     if factor is None:
-        return "the largest factor of the formula that is always legal is not known"
+        return f"the largest factor of {formula} that is always legal is not known"
+    if stuck := found.fails_at_every_factor:
+        return f"no factor of {formula} makes all conditions hold: {stuck[0]} does not depend on {step}, and fails"
     if factor == 0:
-        return "no factor c > 0 makes c times the formula legal for all constants"
-    sure = all(check.exact for check in found.checks)
-    about = "" if sure else "about "
-    return f"the largest factor c for which c times the formula is always legal: {about}{number(factor)}"
+        return f"no factor c > 0 makes c times {formula} legal for all constants"
+    if not all(check.exact for check in found.checks):
+        return f"the largest factor c for which c times {formula} is always legal: at most about {number(factor)}"
+    if any(check.strict and check.largest_factor == factor for check in found.checks):
+        return f"c times {formula} is always legal for every c < {number(factor)}"
+    return f"the largest factor c for which c times {formula} is always legal: {number(factor)}"

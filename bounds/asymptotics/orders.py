@@ -132,3 +132,30 @@ def growth_exponents(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[
     if order.atoms or any(len(least) != 1 for least in growth):
         raise FedboundsError(f"the order of {expression} cannot be told: it is no sum of products")
     return sorted(list(order.pad(least[0])) for least in growth)
+
+
+def least_exponents(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[list[Fraction]]:
+    """The exponents of the products of which an expression is of the order of the smallest."""
+    order = _Order(symbols, [tuple(Fraction(int(i == j)) for j in range(len(symbols))) for i in range(len(symbols))])
+    try:
+        growth = order.growth(expression)
+    except _Unknown as unknown:
+        raise FedboundsError(f"the order of {expression} cannot be told: {unknown}") from None
+    if order.atoms or len(growth) != 1:
+        raise FedboundsError(f"the order of {expression} cannot be told: it is no smallest product")
+    return [list(order.pad(v)) for v in growth[0]]
+
+
+def all_positive(left: sp.Expr, right: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The sides of a relation, with what is subtracted on one side added to the other.
+
+    Example:
+        >>> x, y = sp.symbols("x y", positive=True)
+        >>> all_positive(x, 1 - y)
+        (x + y, 1)
+    """
+    sides = [sp.Add.make_args(side) for side in (left, right)]
+    if not any(_is_negative(part) for side in sides for part in side):
+        return left, right
+    kept, moved = ([[c * part for part in side if _is_negative(part) == (c < 0)] for side in sides] for c in (1, -1))
+    return sp.Add(*kept[0], *moved[1]), sp.Add(*kept[1], *moved[0])

@@ -3,18 +3,19 @@ r"""Rates of bounds in the number of rounds, at prescribed step sizes or at the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import log2
+from math import inf, log2
 from operator import mul
 
 import sympy as sp
 
 from fedbounds.bounds.asymptotics.exact_lp import maximize
-from fedbounds.bounds.asymptotics.orders import exponent, growth_exponents
+from fedbounds.bounds.asymptotics.orders import all_positive, exponent, growth_exponents, least_exponents
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.expressions import substitute
 from fedbounds.bounds.theory.result import Condition, Form, Result, Term
+from fedbounds.bounds.theory.symbols import Notation
 
 FIRST = 10**6  # the rate counts so much more than the work that it alone decides
 
@@ -46,8 +47,12 @@ def best_complexity(
     work: sp.Symbol | None = None,
     at: Mapping[sp.Expr, sp.Expr] | None = None,
     whole: Iterable[sp.Symbol] = (),
+    growing: Iterable[sp.Expr] = (),
 ) -> Complexity:
-    r"""The best exponents of the free symbols, and of the work the least with which the rate is still reached."""
+    r"""The best exponents of the free symbols, and of the work the least with which the rate is still reached.
+
+    What is growing does not fall with the rounds.
+    """
     symbols, values = [rounds, *free], dict(at or {})
     rows: list[list[Fraction]] = []
     limits: list[Fraction] = []
@@ -65,15 +70,17 @@ def best_complexity(
         for power, *others in exponents(term.expression):
             add([*others, 1], -power)  # power + others.v <= -rho
     for condition in conditions:
-        larger, smaller = (
-            (condition.left, condition.right) if condition.op in ("<=", "<") else (condition.right, condition.left)
-        )
+        sides = all_positive(condition.left, condition.right)
+        larger, smaller = sides if condition.op in ("<=", "<") else sides[::-1]
         bound = exponents(smaller)
         if len(bound) != 1:
             raise FedboundsError(f"{condition.text} does not compare with a product")
         for power, *others in exponents(larger):
             low, *rest = bound[0]
             add([*(a - b for a, b in zip(others, rest, strict=True)), 0], low - power)
+    for each in growing:
+        for power, *others in least_exponents(substitute(each, values), symbols):
+            add([*(-a for a in others), 0], power)
     for symbol in whole:
         add([*(-int(symbol == z) for z in free), 0], 0)
     best = maximize([*(-int(work == z) for z in free), FIRST], rows, limits)
@@ -86,20 +93,29 @@ class Rate:
     r"""How a form falls with the number of rounds: $O(T^{-\rho})$, but for terms that stay."""
 
     rounds: sp.Symbol  # T
-    power: Fraction  # $\rho$
+    power: Fraction | float  # $\rho$; infinite if every term that falls does so geometrically
     stays: tuple[str, ...]  # the terms that do not fall
     steps: Mapping[str, Fraction]  # the powers of T of step sizes that were chosen; empty for prescribed ones
     dominant: tuple[str, ...] = ()  # the terms that fall as slowly as that
     participants: Fraction | None = None  # the power of the number of participants that then divides it, if known
+    geometric: Mapping[str, sp.Expr] = field(default_factory=dict)  # terms to what falls faster than any power of T
+    logs: tuple[str, ...] = ()  # the step sizes that need a factor log T besides: so does the rate
 
     @property
     def speed_up(self) -> bool | None:
         """Whether M participants need 1/M of the rounds: the bound falls with them as it falls with the rounds."""
         return None if self.participants is None else bool(self.power) and self.participants >= self.power
 
+    @property
+    def order(self) -> str:
+        """In words: T^(-1/2), or a geometric rate."""
+        return "a geometric rate" if self.power == inf else f"{self.rounds}^(-{self.power})"
+
 
 def rate(result: Result, form: Form) -> Rate:
     """The rate of a form; the step sizes in its terms are the best powers of T that its conditions admit.
+
+    All other constants are fixed. What falls geometrically, such as exp(-T), falls faster than all powers of T.
 
     Raises:
         FedboundsError: the form has no number of rounds, or its order cannot be told.
@@ -119,30 +135,89 @@ def rate(result: Result, form: Form) -> Rate:
         raise FedboundsError(f"{result.key}[{form.name}] has no number of rounds")
     steps = [quantities[concept].symbol for concept in _STEPS if concept in quantities]
     steps = [symbol for symbol in steps if symbol in used]
+    split = {term.name: _without_geometric(term.expression, T, steps, result.notation) for term in form.terms}
+    terms = [Term(name, rest) for name, (rest, _) in split.items()]
+    geometric = {name: sp.Add(*(each.factor for each in found)) for name, (_, found) in split.items() if found}
+    fast = [each.decay for _, found in split.values() for each in found]
     if not steps:
-        powers = {term.name: exponent(term.expression, T) for term in form.terms}
+        powers = {term.name: exponent(term.expression, T) for term in terms}
         falling = [power for power in powers.values() if power is not None and power < 0]
         stays = tuple(name for name, power in powers.items() if power is not None and power >= 0)
+        if not falling and geometric:
+            return _geometric_rate(T, stays, {}, geometric)
         slowest = max(falling, default=Fraction(0))
         dominant = tuple(name for name, power in powers.items() if power == slowest)
-        falls = [term for term in form.terms if term.name not in stays]
-        return Rate(T, -slowest, stays, {}, dominant, _participants(result, falls, dominant, (), T, (), -slowest))
-    falls = []
-    for term in form.terms:
-        if term.expression != 0 and all(any(powers) for powers in growth_exponents(term.expression, [T, *steps])):
-            falls.append(term)
-    stays = tuple(term.name for term in form.terms if term not in falls and term.expression != 0)
+        falls = [term for term in terms if term.name not in stays]
+        joint = _participants(result, falls, dominant, (), T, (), -slowest)
+        return Rate(T, -slowest, stays, {}, dominant, joint, geometric)
+    falls = [
+        term
+        for term in terms
+        if term.expression != 0 and all(any(powers) for powers in growth_exponents(term.expression, [T, *steps]))
+    ]
+    stays = tuple(term.name for term in terms if term not in falls and term.expression != 0)
     if not falls:
-        return Rate(T, Fraction(0), stays, {})
-    best = best_complexity(falls, form.hypotheses, T, steps)
+        chosen = best_complexity([Term("", 1 / T)], form.hypotheses, T, steps, growing=fast).exponents
+        return _geometric_rate(T, stays, chosen, geometric) if geometric else Rate(T, Fraction(0), stays, {})
+    best = best_complexity(falls, form.hypotheses, T, steps, growing=fast)
     chosen = [Fraction(1), *best.exponents.values()]
+
+    def power_of(row: Sequence[Fraction]) -> Fraction:
+        return sum(map(mul, chosen, row), Fraction(0))
+
     dominant = tuple(
         term.name
         for term in falls
-        if max(sum(map(mul, chosen, row)) for row in growth_exponents(term.expression, [T, *steps])) == -best.rate
+        if max(power_of(row) for row in growth_exponents(term.expression, [T, *steps])) == -best.rate
     )
-    joint = _participants(result, falls, dominant, form.hypotheses, T, steps, best.rate)
-    return Rate(T, best.rate, stays, best.exponents, dominant, joint)
+    slow = [each for each in fast if any(power_of(row) == 0 for row in least_exponents(each, [T, *steps]))]
+    logs = tuple(step.name for step in steps if any(each.has(step) for each in slow))
+    joint = _participants(result, falls, dominant, form.hypotheses, T, steps, best.rate, fast)
+    return Rate(T, best.rate, stays, best.exponents, dominant, joint, geometric, logs)
+
+
+def _geometric_rate(
+    T: sp.Symbol, stays: tuple[str, ...], steps: Mapping[str, Fraction], geometric: Mapping[str, sp.Expr]
+) -> Rate:
+    return Rate(T, inf, stays, steps, tuple(geometric), None, geometric)
+
+
+@dataclass(frozen=True)
+class _Geometric:
+    """A factor exp(-decay), or one that is at most that."""
+
+    factor: sp.Expr
+    decay: sp.Expr
+
+
+def _without_geometric(
+    expression: sp.Expr, T: sp.Symbol, steps: Sequence[sp.Symbol], notation: Notation
+) -> tuple[sp.Expr, list[_Geometric]]:
+    """The summands of a term that do not fall geometrically in T, and the factors by which the others do."""
+    summands, found = [], []
+    for summand in sp.Add.make_args(expression):
+        fast = [each for factor in sp.Mul.make_args(summand) if (each := _geometric(factor, T, steps, notation))]
+        found += fast
+        summands += [] if fast else [summand]
+    return (sp.Add(*summands), found) if found else (expression, [])
+
+
+def _geometric(factor: sp.Expr, T: sp.Symbol, steps: Sequence[sp.Symbol], notation: Notation) -> _Geometric | None:
+    """A power with T in its exponent that falls at fixed step sizes; None if it is no such power."""
+    base, power = factor.as_base_exp()
+    if not power.has(T) or base.has(T):
+        return None
+    if base == sp.E:
+        decay = -power
+    elif isinstance(base, sp.Symbol) and base.name in notation and notation[base.name].domain.high <= 1:
+        decay = power  # at fixed constants
+    else:  # (1 - x)^T <= exp(-x T)
+        less, more = all_positive(1 - base, sp.S.Zero)
+        if more != 0:
+            return None
+        decay = power * less
+    powers = least_exponents(decay, [T, *steps])
+    return _Geometric(factor, decay) if all(first > 0 for first, *_ in powers) else None
 
 
 SMALL = Fraction(1, 1000)  # the number of participants is taken as T to this power
@@ -157,6 +232,7 @@ def _participants(
     T: sp.Symbol,
     steps: Sequence[sp.Symbol],
     rate: Fraction,
+    growing: Sequence[sp.Expr] = (),
 ) -> Fraction | None:
     """The power of the number of participants by which the bound falls after many rounds; None if it cannot be told.
 
@@ -182,7 +258,8 @@ def _participants(
             powers = [exponent(term.expression, T) for term in moved]
             more = -max((power for power in powers if power is not None), default=Fraction(0))
         else:
-            more = best_complexity(moved, kept, T, steps).rate
+            fast = [_at_power(each.xreplace(halves), N, T) for each in growing]
+            more = best_complexity(moved, kept, T, steps, growing=fast).rate
     except FedboundsError:
         return None
     return (more - rate) / SMALL

@@ -20,11 +20,13 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.compiled_form import CompiledForm, CompiledResult
 from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, evaluate_form
 from fedbounds.bounds.evaluation.form_cache import as_compiled
+from fedbounds.bounds.evaluation.resolution import unknown_constants
 from fedbounds.bounds.inputs.checks import as_real, quote
 from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.search.effort import Watch
 from fedbounds.bounds.theory.argument_checks import check_constants, check_ranges, names_of
 from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.names_by_meaning import unknown_constant
 from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.symbols import Constant, dependencies
 
@@ -228,6 +230,7 @@ def compare(
         raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
     own = _own_constants(forms, constants, vary[0])
     _same_meaning(forms, [*(n for n in given if n not in own), *optimize, *within, *(functions or {})])
+    _same_names(forms, given, own, optimize)
     settings = np.atleast_1d(as_real(vary[0], vary[1]))
     if settings.ndim != 1 or not 1 <= settings.size <= MOST_SETTINGS:
         raise FedboundsError(f"{vary[0]} varies over {settings.size} values; at least 1, at most {MOST_SETTINGS}")
@@ -302,7 +305,7 @@ def _own_constants(
             raise unknown_name(f"result in {name}", key, {form.result.key for form in forms})
         quantity = form.resolve(symbol)
         if quantity is None:
-            raise unknown_name(f"constant of {key}", symbol, form.result.notation)
+            raise unknown_constant(f"constant of {key}", symbol, form.result.notation)
         if quantity == form.resolve(varying):
             raise FedboundsError(f"{varying} varies; leave {name} out of the constants")
         found[name] = (key, quantity.name)
@@ -413,7 +416,8 @@ def _same_meaning(forms: Sequence[CompiledForm], names: Iterable[str]) -> None:
     for name in names:
         found = [(form.result, q) for form in forms if (q := form.resolve(name)) is not None]
         if not found:
-            raise unknown_name("constant of these results", name, {n for form in forms for n in form.result.notation})
+            known = {n: q for form in forms for n, q in form.result.notation.items()}
+            raise unknown_constant("constant of these results", name, known)
         meanings = {q.concept: result.key for result, q in reversed(found)}
         if len(meanings) > 1:
             meant = " and ".join(f"{concept} in {key}" for concept, key in reversed(meanings.items()))
@@ -422,6 +426,24 @@ def _same_meaning(forms: Sequence[CompiledForm], names: Iterable[str]) -> None:
             )
     if clashes:
         raise FedboundsError("; ".join(clashes))
+
+
+def _same_names(
+    forms: Sequence[CompiledForm], given: Iterable[str], own: Mapping[str, tuple[str, str]], optimize: Iterable[str]
+) -> None:
+    """Refuse a constant that only some results know by the name that was given, and others need."""
+    shared, chosen = [name for name in given if name not in own], [*optimize]
+    for form in forms:
+        mine = {symbol for key, symbol in own.values() if key == form.result.key}
+        known = mine | {q.name for name in (*shared, *chosen) if (q := form.resolve(name)) is not None}
+        needed = {form.result.notation[name].concept: name for name in unknown_constants(form, known)}
+        for name in shared:
+            concept, key = next((q.concept, f.result.key) for f in forms if (q := f.resolve(name)) is not None)
+            if concept in needed:
+                raise FedboundsError(
+                    f"{name} of {key} is {needed[concept]} in {form.result.key}: give {concept}=... instead of "
+                    f"{name}=..., which all of these results know"
+                )
 
 
 def _form(named: Named) -> CompiledForm:

@@ -82,7 +82,7 @@ class Improvement:
 
 def _in_words(one: Rate) -> str:
     joint = "" if one.participants is None else f" M^(-{one.participants})"
-    return f"{one.rounds}^(-{one.power}){joint}"
+    return f"{one.order}{joint}"
 
 
 def improvements(key: str = "") -> Iterator[Improvement]:

@@ -3,9 +3,10 @@ r"""Tables of results for a paper: rates, step sizes, conditions and assumptions
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 from fedbounds.bounds.advice.coverage import covers
@@ -13,14 +14,26 @@ from fedbounds.bounds.asymptotics.rates import Rate, rate
 from fedbounds.bounds.audit.ledger import mark
 from fedbounds.bounds.display.tables import Shown, Table, tex
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.theory.printing import latex
+from fedbounds.bounds.theory.printing import latex, plain
 from fedbounds.bounds.theory.registry import load, paper
 from fedbounds.bounds.theory.result import OPERATORS, Form, Result, plain_amsmath
+from fedbounds.bounds.theory.symbols import Notation
 from fedbounds.bounds.theory.theorem_file import read_theorem_file
 
 _COLUMNS = ("result", "rate", "dominant", "speed-up", "step sizes", "conditions", "assumptions")
 _WIDTHS = (0.15, 0.14, 0.1, 0.06, 0.13, 0.16, 0.14)  # of the columns, in line widths
 _SPEED_UP = {True: "linear", False: "not linear", None: "--"}
+LONG = 8  # rows of a table that fits on a page
+_LEGEND = {  # what a reader must know of the marks in a table: the mark, and what it means
+    "no rate": ("-- as a rate", "not known, or the result has no number of rounds"),
+    "no dominant": ("-- as a dominant term", "not known"),
+    "no speed-up": ("-- as a speed-up", "not known, or no dominant term contains the number of participants"),
+    "stays": ("plus", "terms that do not fall with the number of rounds or iterations, at fixed constants"),
+    "geometric": ("geometric", "falls faster than every power of the number of rounds or iterations"),
+    "logs": ("O~", "up to factors of the logarithm of the number of rounds or iterations"),
+    "chosen": ("~", "the best power that the conditions allow; all constants but the step sizes are fixed"),
+}
+_SIGNS = {"O~": r"$\tilde{O}$", "~": r"$\propto$"}  # in LaTeX
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,24 @@ class RateRow:
     prescribed: bool = False  # whether the result sets the step sizes
     relations: tuple[str, ...] = ()  # the conditions in plain text
     only_if: str = ""  # what else must be known of the class for which the table was made
+    counts: str = ""  # what the number in the rate counts, as "T: rounds"
+    rate_text: str = ""  # the rate in plain text
+    geometric: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # terms that fall so: LaTeX and plain text
+    logs: bool = False  # whether the rate is up to logarithms
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The marks in its cells that a legend explains."""
+        found = {
+            "no rate": not self.rate,
+            "no dominant": not self.dominant,
+            "no speed-up": self.speed_up is None,
+            "stays": bool(self.stays),
+            "geometric": bool(self.geometric),
+            "logs": self.logs,
+            "chosen": bool(self.steps) and not self.prescribed,
+        }
+        return tuple(mark for mark, occurs in found.items() if occurs)
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -52,7 +83,10 @@ class RateRow:
         cited = f"~\\cite{{{self.cite}}}" if self.cite else f" ({tex(self.key.partition('/')[0])})"
         named = f"{tex(self.number)}{cited}, {tex(self.form)}" + (f" ({tex(self.note)})" if self.note else "")
         told = f"${self.rate}$" if self.rate else "--"
+        told += " ($" + self.counts.replace(": ", "$: ") + ")" if self.counts else ""
         told += f" plus {tex(', '.join(self.stays))}" if self.stays else ""
+        fast = ", ".join(f"{tex(name)} ${formula}$" for name, (formula, _) in self.geometric.items())
+        told += f"; geometric: {fast}" if fast else ""
         told += f" (if {tex(self.only_if)})" if self.only_if else ""
         formulas = [r" \newline ".join(f"${one}$" for one in each) for each in (self.steps, self.conditions)]
         told = (rf"${self.measure}$: {told}", tex(", ".join(self.dominant)) or "--", _SPEED_UP[self.speed_up])
@@ -62,10 +96,14 @@ class RateRow:
     def lines(self) -> tuple[str, ...]:
         """The row as plain text, a line for each column."""
         stays = f", plus what does not fall: {', '.join(self.stays)}" if self.stays else ""
+        counts = f" ({self.counts})" if self.counts else ""
         rows = {
-            "rate": (plain_rate(self.rate) or "not known") + stays,
+            "rate": (self.rate_text or "not known") + counts + stays,
+            "geometric": ", ".join(f"{name} {text}" for name, (_, text) in self.geometric.items()),
             "dominant": ", ".join(self.dominant),
-            "speed-up": "" if self.speed_up is None else f"{_SPEED_UP[self.speed_up]} in the number of participants",
+            "speed-up": f"{_SPEED_UP[self.speed_up]} in the number of participants"
+            if self.speed_up is not None
+            else "",
             "steps": ", ".join(map(plain_rate, self.steps)) if not self.prescribed else "prescribed",
             "if": "; ".join(self.relations),
             "assumes": ", ".join(self.assumptions),
@@ -84,21 +122,35 @@ class RateTable(Shown):
     bibtex: str  # the entries of the papers
 
     @property
+    def legend(self) -> tuple[str, ...]:
+        """What the marks in the cells mean, of those that occur."""
+        return tuple(f"{sign}: {meaning}" for sign, meaning in self._legend())
+
+    def _legend(self) -> list[tuple[str, str]]:
+        marks = {mark for row in self.rows for mark in row.marks}
+        return [said for mark, said in _LEGEND.items() if mark in marks]
+
+    @property
     def latex(self) -> str:
-        """The table as LaTeX; it needs amsmath and booktabs."""
+        """The table as LaTeX; it needs amsmath and booktabs, and longtable if it has more than 8 rows."""
         columns = "".join(rf"p{{{width}\linewidth}}" for width in _WIDTHS)
         head = " & ".join(name.capitalize() for name in _COLUMNS)
         body = " \\\\\n\\addlinespace\n".join(" &\n  ".join(row.cells) for row in self.rows)
+        long = len(self.rows) > LONG
+        kind, packages = ("longtable", "amsmath,booktabs,longtable") if long else ("tabular", "amsmath,booktabs")
         lines = [
-            r"% \usepackage{amsmath,booktabs}",
-            rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+            rf"% \usepackage{{{packages}}}",
+            rf"\begin{{{kind}}}{{@{{}}{columns}@{{}}}}",
             r"\toprule",
             head + r" \\",
             r"\midrule",
+            *([r"\endhead"] if long else []),
             body + r" \\",
             r"\bottomrule",
-            r"\end{tabular}",
+            rf"\end{{{kind}}}",
         ]
+        if said := "; ".join(f"{_SIGNS.get(sign, sign)}: {tex(meaning)}" for sign, meaning in self._legend()):
+            lines += [r"\par\smallskip", rf"{{\footnotesize {said}.\par}}"]
         return plain_amsmath("\n".join(lines))
 
     def tables(self) -> tuple[Table, ...]:
@@ -107,6 +159,7 @@ class RateTable(Shown):
             (
                 f"{r.key} [{r.form}]",
                 r.rate,
+                r.counts,
                 ", ".join(r.dominant),
                 _SPEED_UP[r.speed_up],
                 ", ".join(r.steps),
@@ -115,15 +168,22 @@ class RateTable(Shown):
             )
             for r in self.rows
         ]
-        return (Table("", _COLUMNS, rows, ("rate", "step sizes", "conditions")),)
+        columns = ("result", "rate", "counts", *_COLUMNS[2:])
+        return (Table("", columns, rows, ("rate", "step sizes", "conditions")),)
 
     def __str__(self) -> str:
-        """One block for each result, in plain text."""
-        return "\n\n".join("\n".join(row.lines) for row in self.rows)
+        """One block for each result, and the legend, in plain text."""
+        shown = [text for text in self.legend if not text.startswith("--")]  # a line without content is left out
+        return "\n\n".join(["\n".join(block) for block in (*(row.lines for row in self.rows), shown) if block])
 
     def to_dict(self) -> dict[str, Any]:
         """The table as a document."""
-        return {"rows": [vars(row) for row in self.rows], "latex": self.latex, "bibtex": self.bibtex}
+        return {
+            "rows": [vars(row) for row in self.rows],
+            "legend": list(self.legend),
+            "latex": self.latex,
+            "bibtex": self.bibtex,
+        }
 
 
 def rate_table(keys: Sequence[tuple[str, str | None]]) -> RateTable:
@@ -156,10 +216,13 @@ def _row(result: Result, form: Form) -> RateRow:
     found, of, why = _known_rate(result, form)
     notation = result.notation
     order = r"\Omega" if (form.measure or result.measure).lower else "O"
+    told, text = ("", "") if found is None else _rate_text(found, notation, order)
+    counts = "" if found is None else notation[found.rounds.name].concept
     steps = tuple(f"{notation[name].latex} = {latex(value, notation)}" for name, value in form.prescribes.items())
     if found is not None and not steps:
         steps = tuple(
             f"{notation[name].latex} \\propto {_power(notation[found.rounds.name].latex, power)}"
+            + (rf" \log {notation[found.rounds.name].latex}" if name in found.logs else "")
             for name, power in found.steps.items()
         )
     return RateRow(
@@ -168,7 +231,7 @@ def _row(result: Result, form: Form) -> RateRow:
         result.source.number,
         _cite_key(_bibtex(result)),
         (form.measure or result.measure).latex,
-        "" if found is None else f"{order}({_power(notation[found.rounds.name].latex, -found.power)})",
+        told,
         of,
         () if found is None else tuple(_staying(form, name, found.rounds.name) for name in found.stays),
         steps,
@@ -182,7 +245,24 @@ def _row(result: Result, form: Form) -> RateRow:
         None if found is None else found.speed_up,
         bool(form.prescribes),
         tuple(c.words(notation) for c in form.hypotheses),
+        counts="" if found is None else f"{notation[found.rounds.name].latex}: {counts}",
+        rate_text=text,
+        geometric={}
+        if found is None or found.power == inf
+        else {name: (latex(each, notation), plain(each)) for name, each in found.geometric.items()},
+        logs=found is not None and bool(found.logs),
     )
+
+
+def _rate_text(found: Rate, notation: Notation, order: str) -> tuple[str, str]:
+    """A rate in LaTeX and in plain text; a geometric one as it stands in the form."""
+    if isinstance(found.power, Fraction):
+        wide = rf"\tilde{{{order}}}" if found.logs else order
+        told = f"{wide}({_power(notation[found.rounds.name].latex, -found.power)})"
+        return told, plain_rate(told)
+    factors = [*dict.fromkeys(found.geometric.values())]
+    typeset = " + ".join(latex(each, notation) for each in factors)
+    return f"{order}({typeset})", f"{plain_rate(order)}({' + '.join(map(plain, factors))})"
 
 
 def _known_rate(result: Result, form: Form) -> tuple[Rate | None, str, str]:
@@ -205,7 +285,8 @@ def plain_rate(text: str) -> str:
         >>> plain_rate(r"O(T^{-1/2})"), plain_rate(r"\\gamma \\propto T^{-1/4}")
         ('O(T^(-1/2))', 'gamma ~ T^(-1/4)')
     """
-    short = text.replace(r"\propto", "~").replace(r"\Omega", "Omega").replace("\\", "")
+    short = re.sub(r"\\tilde\{(.*?)\}", r"\1~", text)
+    short = short.replace(r"\propto", "~").replace(r"\Omega", "Omega").replace("\\", "")
     return re.sub(r"\^\{([^}]*)\}", lambda found: f"^({found[1]})", short)
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.compiled_form import CompiledForm, CompiledResult, NumericRule
 from fedbounds.bounds.inputs.checks import as_real, check_memory
 from fedbounds.bounds.theory.argument_checks import check_constants, check_settings
+from fedbounds.bounds.theory.names_by_meaning import unknown_constant
 from fedbounds.bounds.theory.symbols import SOFT, Constant, NoConstant, Quantity, Source
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def resolve(
     for name, value in constants.items():
         quantity = result.notation.resolve(name)
         if quantity is None:
-            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+            raise unknown_constant(f"constant of {result.key}", name, result.notation)
         constant = as_constant(quantity, _for_all(result, quantity, value, constants))
         if quantity.name in given and not np.array_equal(given[quantity.name].value, constant.value):
             raise FedboundsError(f"{quantity.name} is given twice, unequal (by symbol and by concept {name!r})")

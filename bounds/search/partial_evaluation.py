@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.compiled_form import CompiledForm, CompiledResult
 from fedbounds.bounds.evaluation.expression_tree import names_in
 from fedbounds.bounds.evaluation.resolution import Value, resolve
+from fedbounds.bounds.theory.names_by_meaning import unknown_constant
 from fedbounds.bounds.theory.symbols import Constant, Notation, Quantity, dependencies
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def quantity_named(result: Result | CompiledResult, form: Form | CompiledForm, n
     quantity = result.notation.resolve(name)
     where = f"{result.key} [{form.name}]"
     if quantity is None:
-        raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+        raise unknown_constant(f"constant of {result.key}", name, result.notation)
     if quantity.shape:
         raise FedboundsError(
             f"{quantity.name} is one number per client ({quantity.meaning}); only a number can be free"
@@ -93,7 +94,7 @@ def _given_symbols(result: Result | CompiledResult, constants: Mapping[str, Valu
     for name in constants:
         quantity = result.notation.resolve(name)
         if quantity is None:
-            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+            raise unknown_constant(f"constant of {result.key}", name, result.notation)
         given.add(quantity.name)
         if quantity.name in free:
             raise FedboundsError(f"{quantity.name} is given and also left free; leave it out of the constants")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
@@ -31,3 +32,17 @@ def select_form(forms: Sequence[N], key: str, name: str | None, default: str) ->
         if form.name.partition(":")[0] == wanted:
             return form
     raise unknown_name(f"form of {key}", str(wanted), [form.name for form in forms])
+
+
+def split_key(word: str) -> tuple[str, str | None]:
+    """The key and the form of KEY, KEY:FORM, or KEY[FORM] as it is printed.
+
+    Example:
+        >>> split_key("fedau/theorem-2:sharp"), split_key("fedau/theorem-2[sharp:B3]"), split_key("fedau/theorem-2")
+        (('fedau/theorem-2', 'sharp'), ('fedau/theorem-2', 'sharp:B3'), ('fedau/theorem-2', None))
+    """
+    bracketed = re.fullmatch(r"(.*?)\s*\[([^\[\]]*)\]", word)
+    key, colon, form = (bracketed[1], ":", bracketed[2]) if bracketed else word.partition(":")
+    if colon and not form:
+        raise FedboundsError(f"the form after {key} is empty; give KEY or KEY:FORM")
+    return key, form or None

@@ -9,10 +9,11 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.value_grammar import LARGEST_EXPONENT, Parser
 from fedbounds.bounds.theory.client_reductions import OverClients
 from fedbounds.bounds.theory.named_numbers import NamedNumber
+from fedbounds.bounds.theory.names_by_meaning import unknown_symbol
 from fedbounds.bounds.theory.result import Result
 
 LONGEST = 200_000  # characters in one line
@@ -44,7 +45,7 @@ class _Expressions:
         if name == "inf":
             return sp.oo
         if name not in self._names:
-            raise unknown_name("symbol", name, self._names)
+            raise unknown_symbol(name, self._names)
         return self._names[name]
 
     def negative(self, value: sp.Expr) -> sp.Expr:

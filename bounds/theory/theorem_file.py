@@ -227,12 +227,21 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     return TheoremFile(
         result,
         _text(at, ["bibtex"], document.get("bibtex", "")),
-        _text(at, ["algorithm"], document.get("algorithm", "")),
+        _algorithm(at, document.get("algorithm", "")),
         setting,
         tuple(_texts(at, ["uses"], document.get("uses", []))),
         history,
         text,
     )
+
+
+def _algorithm(at: _Document, given: Any) -> str:
+    """The kind of an algorithm, which is written like a key."""
+    kind = _text(at, ["algorithm"], given)
+    if not re.fullmatch(r"[a-z0-9.-]*", kind):
+        written = re.sub(r"[^a-z0-9.]+", "-", kind.lower()).strip("-")
+        raise at.fault(["algorithm"], f"{kind!r} must be in small letters, digits and hyphens; did you mean {written}?")
+    return kind
 
 
 def _history(at: _Document, rows: Any) -> tuple[Mapping[str, str], ...]:

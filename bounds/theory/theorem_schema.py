@@ -65,10 +65,14 @@ def theorem_schema() -> dict[str, Any]:
                 {"type": "object"},
             ]
         },
-        "expectation": text,
-        "given": text,
+        "expectation": {
+            **text,
+            "description": "What the left-hand side is averaged over; the default is gradient noise and participation, "
+            'and "" is for a left-hand side without an expectation.',
+        },
+        "given": {**text, "description": 'What the expectation is conditional on, e.g. "participation".'},
         "setting": {**text, "description": "The problem class in the words of fedbounds covers."},
-        "algorithm": {**text, "description": "The kind of the algorithm, e.g. fedavg."},
+        "algorithm": {**text, "pattern": "^[a-z0-9.-]*$", "description": "The kind of the algorithm, e.g. fedavg."},
         "uses": texts,
         "default": text,
         "symbols": {"type": "object", "description": 'Symbols that are not standard, e.g. beta = "smoothness".'},

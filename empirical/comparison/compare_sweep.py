@@ -17,6 +17,8 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import Value, check_assumed, trusted_claim
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.theory.argument_checks import names_of
+from fedbounds.bounds.theory.form_selection import split_key
+from fedbounds.bounds.theory.names_by_meaning import unknown_constant
 from fedbounds.bounds.theory.registry import as_result, load, paper_names, paper_submodule, papers
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant
@@ -169,12 +171,12 @@ def confront_sweep(
 
 
 def named_forms(keys: Iterable[str]) -> tuple[ComparedForm, ...]:
-    """Results by key, each in its default form or in one that is named: "fedau/theorem-2[printed]"."""
+    """Results by key, each in its default form or in one that is named: "fedau/theorem-2:printed"."""
     found: dict[str, ComparedForm] = {}
     for key in keys:
-        name, _, form = key.partition("[")
+        name, form = split_key(key)
         result = load(name)
-        compared_form = ComparedForm(result, result.form(form.removesuffix("]") or None))
+        compared_form = ComparedForm(result, result.form(form))
         found[compared_form.claim] = compared_form
     return tuple(found.values())
 
@@ -286,7 +288,7 @@ def _check_names(
     trusted_claim(compiled_form(result, chosen), names_of("trust", trust))
     for name in given or {}:
         if result.notation.resolve(name) is None:
-            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+            raise unknown_constant(f"constant of {result.key}", name, result.notation)
 
 
 def check_fits(

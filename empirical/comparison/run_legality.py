@@ -23,6 +23,8 @@ from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.bounds.theory.theorem_file import read_theorem_file
 from fedbounds.empirical.algorithms import algorithm_from_spec
+from fedbounds.empirical.algorithms.local_work import ConfigurableSteps
+from fedbounds.empirical.algorithms.workload import Workload
 from fedbounds.empirical.comparison.compare_run import (
     check_cut_off,
     check_steps,
@@ -54,15 +56,16 @@ from fedbounds.empirical.comparison.paper_runs import (
     problem_assumptions,
     problem_constants,
 )
-from fedbounds.empirical.comparison.run_setting import RunSetting, counted_rounds
+from fedbounds.empirical.comparison.run_setting import RunSetting, counted_rounds, everyone_participates
 from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds
+from fedbounds.empirical.participation import Cyclic, Permutation
 from fedbounds.empirical.problems.problem import Synthetic
 from fedbounds.empirical.sweep import Sweep
 
 Answer = Literal["legal", "undecided", "not legal"]
 ORDER: Sequence[Answer] = ("legal", "undecided", "not legal")
 FEDAVG = {"fedavg", "generalized-fedavg"}
-PARTICIPATION = {  # kinds of processes -> kinds of settings; all others are arbitrary participation
+PARTICIPATION = {  # kinds of processes -> kinds of settings, see `_participation`
     "full": "all",
     "without-replacement": "uniform-sampling",
     "with-replacement": "with-replacement",
@@ -82,7 +85,9 @@ class RunLegality:
     conditions: tuple[CheckedCondition, ...] = ()  # those whose constants are known
     missing: Mapping[str, str] = ()  # pyright: ignore[reportAssignmentType]  # symbol to meaning: constants to give
     open_conditions: tuple[str, ...] = ()  # the conditions that need them
+    checked: tuple[str, ...] = ()  # assumptions that hold for the run
     not_checked: tuple[str, ...] = ()  # assumptions that nothing here decides
+    to_assume: tuple[str, ...] = ()  # the assumptions that must be assumed for the theorem to cover the run
     notes: tuple[str, ...] = ()  # which statement was taken
     constants: Mapping[str, Constant] = ()  # pyright: ignore[reportAssignmentType]
 
@@ -122,7 +127,9 @@ class RunLegality:
             ],
             "missing": dict(self.missing),
             "open_conditions": list(self.open_conditions),
+            "assumptions_checked": list(self.checked),
             "assumptions_not_checked": list(self.not_checked),
+            "to_assume": list(self.to_assume),
             "notes": list(self.notes),
             "constants": {n: {"value": c.value, "source": c.source} for n, c in dict(self.constants).items()},
         }
@@ -217,21 +224,78 @@ def _class_of_run(setting: RunSetting) -> ProblemClass:
     """The class of a planned run, as far as the problem states it; what it does not state is left open."""
     stated = problem_constants(setting.problem)
     curved, divergence = stated.get("strong_convexity"), stated.get("gradient_divergence_sup")
-    synthetic = isinstance(setting.problem, Synthetic)
+    noise, synthetic = stated.get("gradient_noise"), isinstance(setting.problem, Synthetic)
     objective = "non-convex"
     if isinstance(curved, Constant) and curved.value > 0:
         objective = "strongly-convex"
     elif not synthetic and isinstance(stated.get("smoothness"), Constant):
         objective = "convex"  # logistic regression, of which alone the smoothness is known
-    said: dict[str, tuple[str, ...]] = {
-        "participation": (PARTICIPATION.get(setting.process.kind, "arbitrary"),),
-        "objective": (objective,),
-    }
+    said: dict[str, tuple[str, ...]] = {"participation": (_participation(setting),), "objective": (objective,)}
     if isinstance(divergence, Constant):
         said["heterogeneity"] = ("bounded",) if divergence.value > 0 else ("none",)
     elif synthetic and isinstance(divergence, NoConstant):  # of a network nobody knows it
         said["heterogeneity"] = ("unbounded",)
+    if isinstance(noise, Constant):
+        said["noise"] = ("bounded",) if noise.value > 0 else ("none",)
+    if isinstance(setting.algorithm, ConfigurableSteps):
+        said["local-steps"] = (_local_steps(setting.algorithm.workload(setting.problem)),)
     return ProblemClass(said)
+
+
+def _participation(setting: RunSetting) -> str:
+    """The kind of setting that a participation process is."""
+    process = setting.process
+    if everyone_participates(process):
+        return "all"
+    if isinstance(process, Permutation) and not process.reshuffle:
+        return "cyclic"
+    if isinstance(process, Cyclic) and len({*process.sizes.tolist()}) > 1:
+        return "arbitrary"  # clients of small groups have larger weights
+    alike = process.sums_to_one and process.independent_rounds and process.unbiased
+    return PARTICIPATION.get(process.kind, "independent-rounds" if alike else "arbitrary")
+
+
+def _local_steps(work: Workload) -> str:
+    """The kind of setting that the local work is."""
+    if not work.constant:
+        return "changing"
+    most = {*work.most.tolist()}
+    return "different" if len(most) > 1 else "one" if most == {1} else "alike"
+
+
+def _counts(setting: RunSetting) -> dict[str, Constant]:
+    """The numbers of participants and of iterations, by concept, where they are the same in all rounds."""
+    process, found = setting.process, dict[str, Constant]()
+    many = getattr(process, "participants", None)
+    if everyone_participates(process):
+        many = process.clients
+    elif isinstance(process, Cyclic) and len({*process.sizes.tolist()}) == 1:
+        many = int(process.sizes[0])
+    if many is not None:
+        found["participating_clients"] = Constant(float(many), "exact", "of the process")
+    if isinstance(setting.algorithm, ConfigurableSteps):
+        work = setting.algorithm.workload(setting.problem)
+        if _local_steps(work) in ("one", "alike"):
+            steps = float(setting.total * work.most[0])
+            found["iterations"] = Constant(steps, "exact", "rounds times local steps")
+    return found
+
+
+def _decided(setting: RunSetting) -> dict[str, bool]:
+    """Assumptions that theorem files have under usual names, as far as the problem decides them."""
+    stated, objective = problem_constants(setting.problem), _class_of_run(setting).said["objective"][0]
+    found = {"unbiased-gradients": True}  # noise has mean zero in every step
+    if (curved := stated.get("strong_convexity")) is not None:
+        found |= dict.fromkeys(("strongly-convex", "strongly-convex-clients"), isinstance(curved, Constant))
+    if (noise := stated.get("gradient_noise")) is not None:
+        found |= dict.fromkeys(("bounded-noise", "bounded-variance"), isinstance(noise, Constant))
+    if objective != "non-convex":
+        found |= dict.fromkeys(("convex", "convex-clients"), True)
+    if objective == "strongly-convex":
+        found["minimizer-exists"] = True
+    if isinstance(setting.algorithm, ConfigurableSteps) and setting.algorithm.step_size_schedule is None:
+        found["decaying-steps"] = False
+    return found
 
 
 def _of_file(found: RunLegality, form: ComparedForm, run: ProblemClass, assume: Sequence[str]) -> RunLegality:
@@ -243,9 +307,15 @@ def _of_file(found: RunLegality, form: ComparedForm, run: ProblemClass, assume: 
         if axis in run.said:
             reasons.append(f"{axis} {' or '.join(run.said[axis])} is not covered; {a.statement}")
     own = [a for a in form.form.assumptions if a.cover is None and a.name in found.not_checked]
-    asked = tuple(f"{a.name}: {a.statement} (--assume {a.name} if it holds)" for a in own if "all" not in assume)
-    unread = tuple(name for name in found.not_checked if not name.startswith("setting"))
-    return replace(found, reasons=tuple(reasons), open_conditions=(*found.open_conditions, *asked), not_checked=unread)
+    own = [] if "all" in assume else own
+    asked = tuple(f"{a.name}: {a.statement}" for a in own)
+    names = tuple(a.name for a in own)
+    unread = tuple(name for name in found.not_checked if not name.startswith("setting") and name not in names)
+    opened = (*found.open_conditions, *asked)
+    held = tuple(name for name in found.checked if not name.startswith("setting"))
+    return replace(
+        found, reasons=tuple(reasons), open_conditions=opened, checked=held, not_checked=unread, to_assume=names
+    )
 
 
 def _check_run(
@@ -263,10 +333,11 @@ def _check_run(
     except FedboundsError as error:
         return RunLegality(asked.claim, (str(error),))
     check_given(result, bare, own, lambda _: facts)
-    known = {name: c for name, c in facts.constants.items() if isinstance(c, Constant)} | own
+    counts = {q.name: c for concept, c in _counts(setting).items() if (q := result.notation.resolve(concept))}
+    known = counts | {name: c for name, c in facts.constants.items() if isinstance(c, Constant)} | own
     groups = [Missing.of(result, bare, condition, known) for condition in bare.conditions]
     decided = tuple(each.condition for each in groups if not each.names)
-    found = _without_unknown(setting, facts.found)
+    found = (_decided(setting) if result.file else {}) | _without_unknown(setting, facts.found)
     names = [each.name for each in bare.assumptions]
     checked = {"assume": check_assumed(names, {*assume} & {"all", *names}), "checked": found, "strict": False}
     reasons = [*statement.doubts, *coverage_doubts(statement.form, statement.result, paper, setting)]
@@ -289,9 +360,10 @@ def _check_run(
         evaluation.conditions,
         {name: result.notation[name].meaning for name in result.notation if name in needed},
         tuple(each.condition.words(result.notation) for each in groups if each.names and each.condition),
-        tuple(name for name, word in status.items() if word == "not checked"),
-        statement.notes,
-        evaluation.constants,
+        checked=tuple(name for name, word in status.items() if word == "checked"),
+        not_checked=tuple(name for name, word in status.items() if word == "not checked"),
+        notes=statement.notes,
+        constants=evaluation.constants,
     )
 
 

@@ -13,7 +13,17 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, algorithm_from_spec
 from fedbounds.empirical.comparison.logged_trace import NORM, without_empty_rounds
 from fedbounds.empirical.comparison.measured_constants import SIMULATED_ROUND
-from fedbounds.empirical.participation import Full, Process, Recorded, Round, process_from_spec
+from fedbounds.empirical.participation import (
+    Bernoulli,
+    Cyclic,
+    Full,
+    Permutation,
+    Process,
+    Recorded,
+    Round,
+    WithoutReplacement,
+    process_from_spec,
+)
 from fedbounds.empirical.participation.spec import Participation, as_process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.problems.logged import LOG, Logged
@@ -180,7 +190,7 @@ class RunSetting:
         """Whether every client takes part in every round, with its weight in f."""
         own = self.problem.client_weights
         if self.q is None:
-            return isinstance(self.process, Full) and own is None
+            return own is None and everyone_participates(self.process)
         wanted = 1 / self.q.shape[1] if own is None else own
         return bool(np.allclose(self.q[: self.total], wanted, rtol=1e-12, atol=0))
 
@@ -221,6 +231,17 @@ class RunSetting:
         if not isinstance(self.run, Trace) or name not in self.run.dims:
             raise FedboundsError(f"the run did not record {what}")
         return self.run.arrays[name]
+
+
+def everyone_participates(process: Process) -> bool:
+    """Whether every client takes part in every round with weight 1/N, whatever the process is called."""
+    if isinstance(process, WithoutReplacement | Permutation):
+        return process.participants == process.clients
+    if isinstance(process, Bernoulli):
+        return bool((process.probabilities == 1).all())
+    if isinstance(process, Recorded):
+        return bool(np.allclose(process.weights, 1 / process.clients, rtol=1e-12, atol=0))
+    return isinstance(process, Full) or (isinstance(process, Cyclic) and len(process.sizes) == 1)
 
 
 def _is_deterministic(setting: RunSetting) -> bool:

@@ -8,6 +8,7 @@ too.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -115,6 +116,9 @@ def simulated_kind(kind: str) -> str:
 def why_no_run(kind: str, measure: Measure) -> str:
     """Why the left-hand side of a theorem has no exact value on runs here; "" if it has one."""
     if kind not in algorithms():
+        plain = {re.sub("[^a-z0-9]", "", name): name for name in algorithms()}
+        if alike := plain.get(re.sub("[^a-z0-9]", "", kind.lower())):
+            return f"algorithm = {kind!r} is not known; did you mean {alike}?"
         known = ", ".join(sorted(algorithms()))
         return f"give algorithm = one of {known}" + (f"; {kind!r} is not known" if kind else "")
     if lacking := [field for field in _required(kind) if field not in FIELDS]:

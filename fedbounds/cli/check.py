@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from fedbounds.empirical.comparison.run_legality import RunLegality
 
 MARKS = {"ok": "ok     ", "warning": "warning", "error": "error  "}
+APPLIES = {  # what is checked -> the options that are about it
+    "a theorem file": ("seed", "no_search", "worst_case"),
+    "a run file": ("against", "assume", "settings", "source"),
+    "--step": ("steps", "against", "settings", "source"),
+}
 OF_RUN = ("problem", "problems", "participations", "algorithms", "rounds")  # keys that only a run file has
 
 
@@ -34,7 +39,7 @@ OF_RUN = ("problem", "problems", "participations", "algorithms", "rounds")  # ke
 @click.option(
     "--against",
     multiple=True,
-    metavar="KEY[FORM]",
+    metavar="KEY[:FORM]",
     shell_complete=options.complete_late("keys"),
     help="The theorem for a training configuration or for --step. May be repeated.",
 )
@@ -86,16 +91,22 @@ def check(
         file, bare = None, (file, *bare)
     given = options.read_constants(settings, source, bare)
     if steps:
+        _refuse_other_options("--step")
         return _check_steps(file, against, steps, given, as_json)
     if file is None:
         raise FedboundsError("FILE.toml is missing: give a theorem file or a run file, or --step with --against")
     document = read_toml(file, names_files=False)
     if "measure" not in document and any(key in document for key in OF_RUN):
+        _refuse_other_options("a run file")
         return _check_run(file, against, given, assume, as_json)
-    if against or given or assume:
+    _refuse_other_options("a theorem file")
+    if given:
         raise FedboundsError(
-            f"{file} is a theorem file: --against, --assume and constants are for a run file or --step"
+            f"{file} is a theorem file: constants are for a run file or --step; for its value at these constants run: "
+            f"fedbounds eval {file} {' '.join(bare or settings)}"
         )
+    if no_search and _is_given("seed"):
+        raise FedboundsError("--seed is for the search for a violation, which --no-search leaves out; give one of them")
     theorem = read_theorem_file(file)
     findings = [*check_result(theorem.result), *compare_with_references(theorem)]
     if not no_search:
@@ -105,6 +116,22 @@ def check(
     answer = {"file": file, "key": theorem.result.key, "findings": [_row(theorem, one) for one in findings]}
     options.print_answer(as_json, "check", answer, lambda: describe(theorem, findings))
     return 1 if worst(findings) == "error" else 0
+
+
+def _is_given(name: str) -> bool:
+    """Whether an option stands on the command line."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def _refuse_other_options(checked: str) -> None:
+    """Refuse the options that are given and are not about what is checked."""
+    others = {name for names in APPLIES.values() for name in names} - {*APPLIES[checked]}
+    for parameter in click.get_current_context().command.params:
+        name = parameter.name or ""
+        if name in others and _is_given(name):
+            option = parameter.opts[0]
+            about = " or ".join(kind for kind, names in APPLIES.items() if name in names)
+            raise FedboundsError(f"{option} is for {about}, and this command checks {checked}; leave out {option}")
 
 
 def _search(theorem: TheoremFile, seed: int) -> list[Finding]:
@@ -188,8 +215,13 @@ def _block(row: RunLegality) -> Iterator[str]:
         names = ", ".join(f"{name} ({meaning})" for name, meaning in row.missing.items())
         example = " ".join(f"{name}=VALUE" for name in row.missing)
         yield from options.hanging("    give ", f"{names}: {example}", 6)
+    if row.to_assume and row.answer != "not legal":
+        words = " ".join(f"--assume {name}" for name in row.to_assume)
+        yield from options.hanging("    give ", f"those of these assumptions that hold: {words}", 6)
     for note in row.notes:
         yield from options.hanging("    note: ", note, 6)
+    if row.checked and row.answer != "not legal":
+        yield from options.hanging("    assumptions that hold: ", ", ".join(row.checked), 6)
     if row.not_checked and row.answer != "not legal":
         yield from options.hanging("    assumed, not checked: ", ", ".join(row.not_checked), 6)
 

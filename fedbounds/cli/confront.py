@@ -154,13 +154,13 @@ def confront(
     """
     if logs:  # there is no SPEC.toml: KEY comes first
         bare = (*([] if key is None else [key]), *bare)
-        key, named = (None, None) if spec is None else options.split_key(spec)
-        form = form or named
+        key = spec
     missing = "key" if key is None else "out" if not logs and out is None else None
     if missing:
         parameter = next(each for each in context.command.params if each.name == missing)
         raise click.MissingParameter(ctx=context, param=parameter)
     assert key is not None
+    key, form = options.key_and_form(key, form)
     result = load(key)
     drawing.check()
     given = options.read_constants(settings, source, bare)

@@ -21,6 +21,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.inputs.value_grammar import names_in, parse_assignments, parse_function
+from fedbounds.bounds.theory.form_selection import split_key
 
 WIDTH = 118  # of wrapped text
 
@@ -75,33 +76,25 @@ force_option = click.option(
 )
 
 
-def split_key(word: str) -> tuple[str, str | None]:
-    """The key and the form of KEY or KEY:FORM.
-
-    Example:
-        >>> split_key("fedau/theorem-2:sharp"), split_key("fedau/theorem-2")
-        (('fedau/theorem-2', 'sharp'), ('fedau/theorem-2', None))
-    """
-    key, colon, form = word.partition(":")
-    if colon and not form:
-        raise FedboundsError(f"the form after {key}: is empty; give KEY or KEY:FORM")
-    return key, form or None
-
-
 def _split_key(context: click.Context, _parameter: click.Parameter, key: str | None) -> str | None:
     """The key of KEY or KEY:FORM; `_form_of` adds the form."""
     if key is None or "=" in key:
         return key
-    key, context.meta["form"] = split_key(key)
-    return key
+    context.meta["key"] = key
+    return split_key(key)[0]
 
 
 def _form_of(context: click.Context, _parameter: click.Parameter, form: str | None) -> str | None:
     """The form, from --form or from KEY:FORM."""
-    in_key = context.meta.get("form")
+    return key_and_form(context.meta.get("key", ""), form)[1]
+
+
+def key_and_form(word: str, form: str | None) -> tuple[str, str | None]:
+    """The key of KEY or KEY:FORM, and the form, from it or from --form."""
+    key, in_key = split_key(word)
     if form and in_key:
         raise FedboundsError(f"the form is given twice, {in_key!r} after the key and --form {form}; give it once")
-    return form or in_key
+    return key, form or in_key
 
 
 key_argument = click.argument(

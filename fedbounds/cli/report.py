@@ -22,7 +22,7 @@ from fedbounds.cli.options import Drawing, OutputPath, PathArgument
 @options.force_option
 @click.option(
     "--key", "keys", multiple=True, metavar="KEY", shell_complete=completion.keys,
-    help="A result to compare the runs with, e.g. fedau/theorem-2 or 'fedau/theorem-2[printed]'. May be repeated. "
+    help="A result to compare the runs with, e.g. fedau/theorem-2 or fedau/theorem-2:printed. May be repeated. "
     "Default: the theorems, corollaries and propositions that cover them.",
 )  # fmt: skip
 @click.option(

@@ -56,6 +56,14 @@ def test_a_run_file(capsys):
     assert "legal under at least one theorem: no" in out
 
 
+@pytest.mark.parametrize("form", [f"{THEOREM}:printed", f"{THEOREM}[printed]"])
+def test_a_form_is_written_as_in_all_commands_or_as_it_is_printed(capsys, form):
+    assert main(["check", "small.toml", "--against", form]) == 0
+    assert f"{THEOREM}[printed]: legal" in capsys.readouterr().out
+    assert main(["check", "--against", form, "--step", "gamma=1/(12*L*I*P)", "eta=1"]) == 0
+    assert f"{THEOREM}[printed]   gamma" in capsys.readouterr().out
+
+
 def test_a_run_file_as_json(capsys):
     assert main(["check", "large.toml", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -63,6 +71,24 @@ def test_a_run_file_as_json(capsys):
     first = document["settings"][0]["theorems"][0]
     assert first["answer"] == "not legal" and first["conditions"][0]["limits"] == "gamma"
     assert first["conditions"][0]["admissible"] == pytest.approx(1 / 48)
+
+
+def test_the_assumptions_to_type_are_named(capsys, tmp_path):
+    everyone = (
+        RUN.replace("STEP", "0.01").replace("groups = 2", "groups = 1").replace("multiplier = 3", "multiplier = 1")
+    )
+    text = DESCENT.replace('setting = "nonconvex, smooth, full participation, noise=none, one local step"\n', "")
+    text = text.replace('"fedavg"', '"generalized-fedavg"').replace(
+        "[terms]", '[assumptions]\na = "x"\nb = "y"\n[terms]'
+    )
+    (tmp_path / "open.toml").write_text(text)
+    (tmp_path / "everyone.toml").write_text(everyone)
+    words = ["check", "everyone.toml", "--against", "./open.toml"]
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert "give those of these assumptions that hold: --assume a --assume b" in out and "open   a: x" in out
+    main([*words, "--assume", "a", "--assume", "b"])
+    assert "open" not in capsys.readouterr().out.replace("open.toml", "").replace("draft/open", "")
 
 
 def test_settings_of_a_sweep_are_counted(capsys, tmp_path):
@@ -83,6 +109,13 @@ def test_a_formula(capsys):
     assert document["theorems"][0]["largest_factor"] == 2 and document["theorems"][0]["legal"]
     assert main(["check", "descent.toml", "--step", "1/L**2"]) == 1
     assert "error  units" in capsys.readouterr().out
+
+
+def test_the_algorithm_of_a_theorem_file_is_read_without_its_punctuation(capsys, tmp_path):
+    (tmp_path / "hyphen.toml").write_text(DESCENT.replace('"fedavg"', '"fed-avg"'))
+    assert main(["check", "hyphen.toml", "--json"]) == 0
+    texts = [one["text"] for one in json.loads(capsys.readouterr().out)["findings"] if one["check"] == "search"]
+    assert texts == ["no run was searched for a violation: algorithm = 'fed-avg' is not known; did you mean fedavg?"]
 
 
 def test_worst_cases(capsys, tmp_path):
@@ -108,7 +141,21 @@ def test_worst_cases(capsys, tmp_path):
         (["small.toml", "--against", "fedau/theorem-22"], "fedau/theorem-2"),
         (["small.toml", "l=2"], "unknown constant 'l'"),
         (["small.toml", "L=0.5", "--against", THEOREM], "L = 0.5"),
-        (["descent.toml", "L=2"], "descent.toml is a theorem file"),
+        (["descent.toml", "L=2"], "descent.toml is a theorem file: constants are for a run file or --step; "),
+        (["descent.toml", "L=2"], "run: fedbounds eval descent.toml L=2"),
+        (["descent.toml", "--assume", "smooth"], "--assume is for a run file, and this command checks a theorem file"),
+        (["descent.toml", "--against", THEOREM], "--against is for a run file or --step, and this command checks"),
+        (["descent.toml", "--set", "L=2"], "--set is for a run file or --step, and this command checks a theorem file"),
+        (["small.toml", "--no-search"], "--no-search is for a theorem file, and this command checks a run file"),
+        (["small.toml", "--seed", "3"], "--seed is for a theorem file"),
+        (["descent.toml", "--no-search", "--seed", "3"], "--seed is for the search for a violation, which --no-search"),
+        (["small.toml", "--worst-case"], "checks a run file; leave out --worst-case"),
+        (["descent.toml", "--step", "1/L", "--worst-case"], "--worst-case is for a theorem file, and this command"),
+        (
+            ["descent.toml", "--step", "1/L", "--assume", "all"],
+            "--assume is for a run file, and this command checks --step",
+        ),
+        (["--against", THEOREM + ":", "--step", "1/L"], "the form after"),
         (["--step", "1/L"], "--step needs a theorem"),
         (["--step", "1/L", "--against", THEOREM], "several step sizes"),
         (["descent.toml", "--step", "1/L", "--step", "2/L"], "given twice"),

@@ -158,6 +158,8 @@ BAD = [
     (SPECS["arbitrary"], ["arbitrary-participation/theorem-3"], "did you mean arbitrary-participation/theorem-3.1"),
     (SPECS["arbitrary"], ["fedau/theorem-2"], "no result of Wang & Ji 2024 covers this run: generalized-fedavg"),
     (SPECS["arbitrary"], [THEOREMS["arbitrary"], "--form", "none"], "unknown form"),
+    (SPECS["arbitrary"], [f"{THEOREMS['arbitrary']}:none"], "unknown form"),
+    (SPECS["arbitrary"], [f"{THEOREMS['arbitrary']}:sharp", "--form", "printed"], "the form is given twice"),
     (SPECS["arbitrary"], [THEOREMS["arbitrary"], "Lo=1"], "unknown constant.*did you mean L"),
     (SPECS["arbitrary"], [THEOREMS["arbitrary"], "--assume", "smoot"], "did you mean smooth"),
     (SPECS["arbitrary"], [THEOREMS["arbitrary"], "--interval", "3"], "amplifies every 2 rounds"),

@@ -3,10 +3,9 @@
 import math
 
 import pytest
-import sympy as sp
 
 from fedbounds.bounds.advice import step_formula
-from fedbounds.bounds.advice.step_formula import check_formulas, describe_factor, supremum
+from fedbounds.bounds.advice.step_formula import check_formulas, describe_factor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
@@ -79,7 +78,7 @@ def test_without_a_proof_the_settings_that_meet_the_other_conditions_are_counted
     monkeypatch.setattr(step_formula._Search, "_proved", lambda *_: False)
     found, check = one(stated("gamma <= 1/(4*L*I)", "I*(I + 1) <= 6"), "1/(8*L)")
     assert check.answer == "no counterexample" and check.how == "no counterexample in 20480 settings"
-    assert found.largest_factor == pytest.approx(1) and not check.exact and "about 1" in describe_factor(found)
+    assert found.largest_factor == pytest.approx(1) and not check.exact and "at most about 1" in describe_factor(found)
 
 
 def test_a_strict_condition_excludes_the_edge():
@@ -148,11 +147,53 @@ def test_a_form_without_a_condition_on_the_step_size_is_refused():
         one(stated("gamma <= 1/L"), "1/L", l=2)
 
 
-def test_suprema_of_monomials():
-    assert supremum(3 / (4 * I), STANDARD) == sp.Rational(3, 4)
-    assert supremum(I**2 / L, STANDARD) == sp.oo
-    assert supremum(1 / sp.sqrt(I), STANDARD) == 1
-    assert supremum(1 / (1 + I), STANDARD) is None
+FEDVARP = "jhunjhunwala-2022/fedvarp"  # gamma*eta <= S^(3/2)/(8 L I N), 5 S/(48 L I), 1/(4 L I); S <= N
+
+
+@pytest.mark.parametrize(
+    ("eta", "factor", "exact"),
+    [
+        ("S/N*sqrt(S)", 0, True),  # at S = N the ratio is sqrt(N) times a number
+        ("S/N*sqrt(S) + 1/N", 0, True),
+        ("1/(1/S + 1/N)", 0, True),
+        ("S/N", 25 / 24, True),
+        ("min(S/N*sqrt(S), 1)", 25 / 24, True),
+        ("S**2/N**2", 25 / 24, True),
+    ],
+)
+def test_the_largest_factor_is_legal_where_several_constants_grow_together(eta, factor, exact):
+    result = load(FEDVARP)
+    found = check_formulas(result, result.form(), {"eta": eta, "gamma": "1/(10*L*I)"})
+    assert found.largest_factor == pytest.approx(factor) and all(check.exact for check in found.checks) == exact
+    if factor:
+        assert check_formulas(result, result.form(), {"eta": f"25/24*({eta})", "gamma": "1/(10*L*I)"}).legal
+        assert not check_formulas(result, result.form(), {"eta": f"1.05*({eta})", "gamma": "1/(10*L*I)"}).legal
+
+
+def test_a_factor_of_one_formula_does_not_repair_a_condition_on_another():
+    result = load(FEDVARP)
+    found = check_formulas(result, result.form(), {"eta": "S/N", "gamma": "1/(8*L*I)"})
+    assert found.largest_factor == 0
+    assert "gamma <= 1/(10*I*L) does not depend on eta, and fails" in describe_factor(found)
+
+
+def test_a_factor_that_a_search_found_is_called_an_upper_bound():
+    found, check = one(stated("gamma*L*(I - 1) <= 1/8"), "1/(8*L*I)")
+    assert check.exact or "at most about" in describe_factor(found)
+    found, check = one(stated("gamma <= (I + sqrt(I))/(8*L)", "I*(I + 1) <= 6"), "sqrt(1 + I)/(8*L)")
+    assert not check.exact and describe_factor(found).endswith("legal: at most about 1.41421")  # at I = 1
+
+
+def test_an_upper_bound_of_the_ratio_is_no_largest_factor():
+    """S/(N + S) is at most 1, and at most 1/2 as S <= N."""
+    terms = {"gap": "2*F/(gamma*I*T)", "noise": "gamma*sigma**2*L/S"}
+    found, check = one(stated("gamma <= 1/L", terms=terms), "1/(L*(1 + N/S))")
+    assert check.answer == "holds" and found.largest_factor == pytest.approx(2)
+
+
+def test_a_strict_condition_excludes_the_largest_factor():
+    found, check = one(stated("gamma < 1/L"), "1/(2*L)")
+    assert check.strict and describe_factor(found).endswith("every c < 2")
 
 
 @pytest.mark.parametrize(

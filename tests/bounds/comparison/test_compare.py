@@ -195,6 +195,22 @@ def test_a_constant_for_one_result_names_a_result_and_its_symbol(name, message):
         compare([EXPECTED, FEDAU], ("rounds", [100]), TWO_PAPERS | {name: 3})
 
 
+def test_one_constant_under_two_names_is_given_by_its_concept():
+    """FedAU writes delta for what reference theorems write as d."""
+    pair = [("fedau/theorem-2", "explicit"), ("jhunjhunwala-2022/fedavg", "explicit")]
+    known = dict(L=1, F=1, I=2, sigma=1, G=1, N=10, K=20, p=0.5, gamma=0.001, eta=1, S=5)
+    for name, concept_of, key, other in (
+        ("delta", "d", "fedau/theorem-2", "jhunjhunwala-2022/fedavg"),
+        ("d", "delta", "jhunjhunwala-2022/fedavg", "fedau/theorem-2"),
+    ):
+        message = f"{name} of {key} is {concept_of} in {other}: give gradient_divergence_sup=... instead of {name}=..."
+        with pytest.raises(FedboundsError, match=re.escape(message)):
+            compare(pair, ("T", [100]), known | {name: 2})
+    by_concept = compare(pair, ("T", [100]), known | {"gradient_divergence_sup": 2})
+    by_names = compare(pair, ("T", [100]), known | {"d": 2, "delta": 2})
+    assert [row.values.tolist() for row in by_concept.rows] == [row.values.tolist() for row in by_names.rows]
+
+
 def test_what_hides_constants_or_is_refuted_is_never_the_best():
     table = compare([(THEOREM, "printed"), (THEOREM, "explicit")], ("T", ROUNDS), KNOWN | STEPS)
     hiding, explicit = table.rows

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,9 @@ from fedbounds.bounds.comparison.rate_table import rate_table
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load, papers
-from tests.bounds.theory.test_theorem_latex import draw, formulas_and_words
+from fedbounds.bounds.theory.result import Result
+from fedbounds.bounds.theory.theorem_file import theorem
+from tests.bounds.theory.test_theorem_latex import ENGINE, draw, formulas_and_words
 from tests.command_line import run
 
 T = np.array([1e16, 1e20])
@@ -145,3 +149,101 @@ def test_the_table_of_a_class_holds_what_covers_it_and_reads_as_text() -> None:
 def test_a_result_without_rounds_has_no_rate() -> None:
     with pytest.raises(FedboundsError, match="has no number of rounds"):
         rate(load("fed-norm-sgda/lemma-a.1"), load("fed-norm-sgda/lemma-a.1").form("printed"))
+
+
+def test_what_falls_geometrically_is_faster_than_powers() -> None:
+    found = rate(
+        load("karimireddy-2020/scaffold-strongly-convex"), load("karimireddy-2020/scaffold-strongly-convex").form()
+    )
+    assert (found.power, found.dominant, found.speed_up) == (1, ("gradient noise",), True)
+    assert [str(each) for each in found.geometric.values()] == ["exp(-T/(L/mu + N/S))"]
+    result = load("mishchenko-2022/proxskip")
+    alone = rate(result, result.form())
+    assert (alone.power, alone.stays, alone.steps, alone.dominant) == (inf, (), {"gamma": 0}, ("initial distance",))
+    status, printed, _ = run("table", "karimireddy-2020/scaffold-strongly-convex", "mishchenko-2022/proxskip")
+    assert status == 0 and "geometric initial gap exp(-T/(L/mu + N/S))" in printed
+    assert "O((1 - min(pc**2, gamma*mu))**K) (K: iterations)" in printed and "O(T^(-1)) (T: rounds)" in printed
+
+
+def descent(contraction: str) -> Result:
+    terms = {"start": f"D2*{contraction}**T", "noise": "gamma*sigma**2/mu"}
+    return theorem("draft/sgd", measure="last over rounds of squared distance to the minimizer", terms=terms,
+                   conditions=["gamma <= 1/L"])  # fmt: skip
+
+
+def test_a_step_size_in_a_geometric_term_has_a_logarithm(tmp_path: Path) -> None:
+    """The best bound of SGD on strongly convex functions, found by a search, falls as log(T)/T."""
+    result = descent("(1 - gamma*mu)")
+    found = rate(result, result.form())
+    assert (found.power, dict(found.steps), found.logs, found.dominant) == (1, {"gamma": -1}, ("gamma",), ("noise",))
+    steps = np.logspace(-9, 0, 20_001)
+
+    def best(rounds: float) -> float:
+        return float(np.min(evaluate(result, dict(D2=1, L=1, mu=1, sigma=1, T=rounds, gamma=steps)).value))
+
+    for rounds in (1e4, 1e6):
+        assert best(rounds) * rounds / np.log(rounds) == pytest.approx(1, abs=0.3)
+    file = tmp_path / "sgd.toml"
+    file.write_text("measure = 'last over rounds of squared distance to the minimizer'\nconditions = ['gamma <= 1/L']\n"
+                    "[terms]\nstart = 'D2*(1 - gamma*mu)**T'\nnoise = 'gamma*sigma**2/mu'\n")  # fmt: skip
+    table = rate_table([(str(file), None)])
+    assert r"\tilde{O}(T^{-1})" in table.latex and r"\gamma \propto T^{-1} \log T" in table.latex
+    assert "O~(T^(-1))" in str(table) and any(line.startswith("O~: up to") for line in table.legend)
+
+
+@pytest.mark.parametrize("contraction", ["(1 + gamma*mu)", "exp(mu/L)", "L"])
+def test_what_grows_geometrically_does_not_fall(contraction: str) -> None:
+    result = descent(contraction)
+    with pytest.raises(FedboundsError, match="cannot be told"):
+        rate(result, result.form())
+
+
+def test_constants_that_are_no_step_sizes_are_fixed() -> None:
+    result = load("yang-2021/fedavg-full")  # with a constant c < 1/2 - 15*gamma^2*...
+    found = rate(result, result.form())
+    assert (found.power, found.steps["gamma"], found.speed_up) == (Fraction(1, 2), Fraction(-1, 2), True)
+
+
+def test_the_legend_has_what_occurs_and_the_unit_of_the_rounds() -> None:
+    plain = rate_table([("jhunjhunwala-2022/fedavg", "explicit")])
+    assert plain.legend == ("~: the best power that the conditions allow; all constants but the step sizes are fixed",)
+    assert r"O(T^{-1/2})$ ($T$: rounds)" in plain.latex and "--" not in plain.latex and r"$\propto$: the" in plain.latex
+    none = rate_table([("fedmrn/proposition-1", None)])
+    assert [line.partition(":")[0] for line in none.legend] == [
+        "-- as a rate",
+        "-- as a dominant term",
+        "-- as a speed-up",
+    ]
+    assert "-- as a rate: not known" in none.latex and none.to_dict()["legend"] == list(none.legend)
+    both = rate_table([("khaled-2020/local-sgd", None), ("arbitrary-participation/theorem-3.1", "explicit")])
+    assert [row.counts for row in both.rows] == ["K: iterations", "T: rounds"]
+    assert any(line.startswith("plus: ") for line in both.legend) and "plus: terms" in str(both)
+
+
+KEYS = [(r.key, None) for p in papers(references=True) for r in p.results if r.kind == "theorem"]
+
+
+def test_a_long_table_breaks_over_pages() -> None:
+    few, many = rate_table(KEYS[:8]).latex, rate_table(KEYS[:9]).latex
+    assert "longtable" not in few and few.count(r"\begin{tabular}") == few.count(r"\end{tabular}") == 1
+    assert r"\usepackage{amsmath,booktabs,longtable}" in many and "tabular" not in many
+    head, body = many.split(r"\endhead")
+    assert head.count("Result & Rate & Dominant") == 1 and "Result & Rate" not in body
+    assert body.index(r"\bottomrule") < body.index(r"\end{longtable}") and many.count(r"\begin{longtable}") == 1
+    rows = body[: body.index(r"\bottomrule")].split("\\\\\n\\addlinespace\n")
+    assert [row.count(" &\n") for row in rows] == [6] * 9
+
+
+@pytest.mark.skipif(ENGINE is None, reason="no LaTeX engine; mathtext typesets the formulas")
+@pytest.mark.parametrize("count", [3, len(KEYS)])
+def test_a_table_compiles(count: int, tmp_path: Path) -> None:
+    packages = r"\usepackage{amsmath,booktabs,longtable}"
+    body = [
+        rf"\documentclass{{article}}{packages}\begin{{document}}",
+        rate_table(KEYS[:count]).latex,
+        r"\end{document}",
+    ]
+    (tmp_path / "rates.tex").write_text("\n".join(body), encoding="utf-8")
+    words = [] if ENGINE and "tectonic" in ENGINE else ["-interaction=nonstopmode", "-halt-on-error"]
+    done = subprocess.run([str(ENGINE), *words, "rates.tex"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]

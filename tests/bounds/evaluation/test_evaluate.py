@@ -185,6 +185,7 @@ def test_constants_may_be_given_by_concept():
     ("changes", "message"),
     [
         ({"gama": 1}, "unknown constant of arbitrary-participation/theorem-3.1 'gama'; did you mean gamma"),
+        ({"R": 1}, r"theorem-3.1 'R'; did you mean T \(number of rounds\)\?"),  # as in fedau
         ({"sigma": -1}, r"sigma = -1 is outside its domain \[0, inf\): gradient noise"),
         ({"T": 10.5}, r"T = 10.5 is outside its domain integers in \[1, inf\)"),
         ({"rho": 2}, r"rho = 2 is outside its domain \(0, 1\]"),

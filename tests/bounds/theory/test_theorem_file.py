@@ -116,6 +116,7 @@ def test_the_same_in_python():
     ("old", "new", "line", "message"),
     [
         ('"4*F/(gamma*I*T)"', '"4*F/(gama*I*T)"', 9, "unknown symbol 'gama'; did you mean Gamma"),
+        ('"4*F/(gamma*I*T)"', '"4*F*delta/(gamma*I*T)"', 9, "unknown symbol 'delta'; did you mean d (gradient diverg"),
         ('"4*F/(gamma*I*T)"', '"4*F/(gamma*I*T"', 9, "terms.initial gap"),
         ('"4*F/(gamma*I*T)"', '"__import__(1)"', 9, "__import__"),
         ("gamma <= 1/(8*L*I)", "gamma 1/(8*L*I)", 6, "must have two sides and one of <=, <, >=, >, =="),
@@ -125,6 +126,13 @@ def test_the_same_in_python():
         ("draft/local-sgd", "Local SGD", 1, "must be PAPER/NAME in small letters"),
         ("conditions", "condition", 6, "unknown key 'condition'; did you mean conditions"),
         ("[terms]", "[terme]", 8, "unknown key 'terme'; did you mean terms"),
+        (
+            "conditions",
+            'algorithm = "FedAvg"\nconditions',
+            6,
+            "'FedAvg' must be in small letters, digits and hyphens; did you mean fedavg?",
+        ),
+        ("conditions", 'algorithm = "Local SGD"\nconditions', 6, "did you mean local-sgd?"),
     ],
 )
 def test_an_error_names_the_line(mine, old, new, line, message):

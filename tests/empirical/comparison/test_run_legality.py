@@ -134,3 +134,114 @@ def test_every_reference_theorem_is_tried_where_none_is_named():
     shown = {row.claim.partition("[")[0]: row.answer for row in check(document, given={"smoothness": 1})}
     assert shown["arbitrary-participation/theorem-3.1"] == "not legal"  # its cap is 1/60
     assert shown["jhunjhunwala-2022/fedavg"] == "legal"  # its caps are 1/40 and, times 0.2, 1/120
+
+
+DRAFT = """\
+key = "draft/theorem-1"
+measure = "minimum over rounds of squared gradient norm of f"
+setting = "nonconvex, smooth, NOISE, PARTICIPATION, arbitrary heterogeneity, LOCAL"
+algorithm = "generalized-fedavg"
+conditions = ["gamma <= 1/(8*L*I)"]
+
+[assumptions]
+ASSUMED
+
+[terms]
+"initial gap" = "4*F/(gamma*eta*I*T)"
+"gradient noise" = "4*gamma*eta*L*sigma**2/S"
+"""
+QUADRATIC = {"kind": "quadratic", "clients": 4, "dimension": 3, "noise": 0.1}
+
+
+def check_draft(
+    tmp_path, document, participation="full participation", noise="bounded variance", local="local steps", assumed="",
+    assume=(), conditions=None,
+):  # fmt: skip
+    text = DRAFT.replace("NOISE", noise).replace("PARTICIPATION", participation).replace("LOCAL", local)
+    text = text.replace("ASSUMED", assumed).replace('["gamma <= 1/(8*L*I)"]', str(conditions or ["gamma <= 1/(8*L*I)"]))
+    (tmp_path / "draft.toml").write_text(text)
+    return check(document, str(tmp_path / "draft.toml"), assume=assume)
+
+
+EVERYONE = [
+    {"kind": "full", "clients": 4},
+    {"kind": "without-replacement", "clients": 4, "participants": 4},
+    {"kind": "permutation", "clients": 4, "participants": 4},
+    {"kind": "bernoulli", "clients": 4, "probability": 1.0},
+    {"kind": "cyclic", "clients": 4, "groups": 1},
+]
+SAMPLED = {
+    "without replacement": {"kind": "without-replacement", "clients": 4, "participants": 2},
+    "with replacement": {"kind": "with-replacement", "clients": 4, "participants": 2},
+    "reshuffled": {"kind": "permutation", "clients": 4, "participants": 2},
+    "cyclic": {"kind": "permutation", "clients": 4, "participants": 2, "reshuffle": False},
+}
+
+
+@pytest.mark.parametrize("process", EVERYONE, ids=[process["kind"] for process in EVERYONE])
+def test_participation_of_all_clients_has_many_names(tmp_path, process):
+    found = check_draft(tmp_path, spec(participation=process, server_multiplier=1))
+    assert found.answer == "legal", found.reasons
+
+
+@pytest.mark.parametrize("about", SAMPLED)
+def test_kinds_of_participation_are_told_apart(tmp_path, about):
+    answers = {}
+    for name, process in SAMPLED.items():
+        found = check_draft(tmp_path, spec(participation=process, server_multiplier=1), about)
+        answers[name] = found.answer
+        assert found.answer == "legal" or found.reasons[0].startswith("participation ")
+    assert answers == {name: "legal" if name == about else "not legal" for name in SAMPLED}
+
+
+def test_groups_of_different_sizes_are_not_cyclic(tmp_path):
+    uneven = {"kind": "cyclic", "clients": 4, "groups": [0, 0, 0, 1]}
+    found = check_draft(tmp_path, spec(participation=uneven, server_multiplier=1), "cyclic")
+    assert "participation arbitrary is not covered" in found.reasons[0]
+
+
+@pytest.mark.parametrize(("process", "many"), [("with replacement", 2), ("reshuffled", 2), ("cyclic", 2)])
+def test_the_number_of_participants_is_that_of_the_process(tmp_path, process, many):
+    for condition, holds in ((f"S <= {many}", True), (f"S >= {many + 1}", False)):
+        run = spec(participation=SAMPLED[process], server_multiplier=1)
+        found = check_draft(tmp_path, run, process, conditions=["gamma <= 1/(8*L*I)", condition])
+        assert not found.missing and bool(found.conditions[1].holds) == holds
+
+
+@pytest.mark.parametrize(
+    ("change", "draft", "reason"),
+    [
+        ({}, {"noise": "deterministic"}, "noise bounded is not covered"),
+        ({"problem": QUADRATIC | {"noise": 0.0}}, {"noise": "deterministic"}, ""),
+        ({}, {"local": "one local step"}, "local-steps alike is not covered"),
+        ({"local_steps": 1}, {"local": "one local step"}, ""),
+        ({"local_steps": [1, 2, 3, 4]}, {}, "local-steps different is not covered"),
+    ],
+)
+def test_noise_and_local_steps_are_those_of_the_setting(tmp_path, change, draft, reason):
+    run = spec(participation=EVERYONE[0], server_multiplier=1, **change)
+    reasons = " ".join(check_draft(tmp_path, run, **draft).reasons)
+    assert reason in reasons and bool(reasons) == bool(reason)
+
+
+def test_assumptions_that_the_run_decides_and_those_to_type(tmp_path):
+    run = spec(participation=EVERYONE[0], server_multiplier=1)
+    names = {name: f'{name} = "as it says"' for name in ("convex-clients", "bounded-noise", "strongly-convex-clients")}
+    found = check_draft(tmp_path, run, assumed="\n".join(names.values()))
+    assert found.answer == "legal" and {*names} <= {*found.checked} and not found.to_assume
+    found = check_draft(tmp_path, run, assumed='mine = "x"\nother = "y"')
+    assert found.answer == "undecided" and found.to_assume == ("mine", "other") and not found.not_checked
+    assert found.open_conditions == ("mine: x", "other: y")
+    again = check_draft(tmp_path, run, assumed='mine = "x"\nother = "y"', assume=found.to_assume)
+    assert again.answer == "legal"
+    found = check_draft(tmp_path, run, assumed='decaying-steps = "gamma falls"')
+    assert found.answer == "not legal" and "it violates decaying-steps: gamma falls" in found.reasons
+    concave = spec({"kind": "displaced", "clients": 4, "dimension": 3}, EVERYONE[0])
+    found = check_draft(tmp_path, concave, assumed='strongly-convex-clients = "as it says"')
+    assert any(reason.startswith("it violates strongly-convex-clients") for reason in found.reasons)
+
+
+def test_iterations_are_rounds_times_local_steps():
+    run = spec(QUADRATIC | {"noise": 0.0}, EVERYONE[0], rounds=80, local_steps=2, server_multiplier=1)
+    found = check(run, "khaled-2020/local-gd", assume=["all"])
+    assert "K" not in found.missing and "sets gamma" in found.reasons[0]

@@ -1,0 +1,71 @@
+"""Names of constants in other results: what an unknown name may mean in this one.
+
+The symbols are read where there is an error only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.data_files import read_data_file
+
+PAPERS = Path(__file__).parent.parent / "papers"
+
+
+class _Quantity(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def concept(self) -> str: ...
+    @property
+    def meaning(self) -> str: ...
+
+
+@cache
+def _concepts() -> Mapping[str, frozenset[str]]:
+    """The concepts that a symbol stands for in the papers and in theorem files."""
+    from fedbounds.bounds.theory.standard_symbols import STANDARD
+
+    found: dict[str, set[str]] = {quantity.name: {quantity.concept} for quantity in STANDARD.values()}
+    for file in PAPERS.glob("*/notation.toml"):
+        for name, row in read_data_file(str(file)).items():
+            found.setdefault(name, set()).add(row["concept"])
+    return {name: frozenset(concepts) for name, concepts in found.items()}
+
+
+def _same(name: str, quantities: Iterable[tuple[str, _Quantity]]) -> str:
+    """The symbols, of these with their quantities, that stand for what other results call so; "" if none does."""
+    meant = _concepts().get(name, frozenset[str]())
+    return " or ".join(f"{own} ({q.meaning})" for own, q in quantities if q.concept in meant)
+
+
+def unknown_constant(kind: str, name: str, known: Mapping[str, _Quantity]) -> FedboundsError:
+    """The error for a constant that does not exist: what other results call so, else the nearest names.
+
+    Example:
+        >>> from fedbounds.bounds.theory.standard_symbols import STANDARD
+        >>> print(unknown_constant("constant", "delta", STANDARD))
+        unknown constant 'delta'; did you mean d (gradient divergence sup|grad F_n - grad f|)?
+    """
+    if same := _same(name, known.items()):
+        return FedboundsError(f"unknown {kind} {name!r}; did you mean {same}?")
+    return unknown_name(kind, name, known)
+
+
+def unknown_symbol(name: str, known: Mapping[str, object]) -> FedboundsError:
+    """The error for a symbol of an expression, among whose known names are concepts.
+
+    Example:
+        >>> print(unknown_symbol("delta", {"gradient_divergence_sup": "a", "a": "a", "eta": "eta"}))
+        unknown symbol 'delta'; did you mean a (gradient divergence sup|grad F_n - grad f|)?
+    """
+    from fedbounds.bounds.theory.standard_symbols import STANDARD
+
+    standard = [(str(known[q.concept]), q) for q in STANDARD.values() if q.concept in known]
+    if same := _same(name, standard):
+        return FedboundsError(f"unknown symbol {name!r}; did you mean {same}?")
+    return unknown_name("symbol", name, known)
