@@ -6,8 +6,9 @@ The multipliers of the program are read off as fractions and checked exactly: th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import eq, ge, gt, le, lt
 
 import numpy as np
 import sympy as sp
@@ -18,6 +19,7 @@ from fedbounds.bounds.theory.result import Condition
 from fedbounds.bounds.theory.symbols import Notation
 
 Powers = Mapping[sp.Symbol, Fraction]
+_HOLDS = {"<=": le, "<": lt, ">=": ge, ">": gt, "==": eq}  # of numbers
 WHOLE = 1e-9  # relative distance from a whole number
 
 
@@ -64,7 +66,9 @@ def supremum(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]
 def _of_product(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]) -> Supremum | None:
     rows: list[_Row] = []
     read = _product(ratio, rows)
-    if read is None or not read[0].is_positive:
+    if read is None:
+        return _unbounded(ratio, notation, conditions)
+    if not read[0].is_positive:
         return None
     factor, objective = read
     rest = [row for c in conditions for row in _rows_of(c)]
@@ -85,6 +89,22 @@ def _of_product(ratio: sp.Expr, notation: Notation, conditions: Iterable[Conditi
     if found is None or found.value == sp.oo:
         return found
     return Supremum(found.value, found.sharp and not any(base.is_Add for base in _bases(ratio)))
+
+
+def _unbounded(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]) -> Supremum | None:
+    """Of what is no product: an infinite supremum, if it is one at fixed values of the constants in other factors."""
+    odd = {s for base in _bases(ratio) if not isinstance(base, sp.Symbol) for s in base.free_symbols}
+    for value in map(sp.Rational, ("1/2", "1", "2")):
+        at = {s: value for s in odd if s.name in notation and notation[s.name].domain.contains(float(value))}
+        fixed = ratio.xreplace(at)
+        if len(at) < len(odd) or not fixed.free_symbols or fixed.free_symbols & odd or _product(fixed, []) is None:
+            continue
+        rest = [replace(c, left=c.left.xreplace(at), right=c.right.xreplace(at)) for c in conditions]
+        fit = all(_HOLDS[c.op](c.left, c.right) for c in rest if not (c.left.free_symbols | c.right.free_symbols))
+        found = _of_product(fixed, notation, rest) if fit else None
+        if found is not None and found.value == sp.oo:
+            return found
+    return None
 
 
 def _bases(product: sp.Expr) -> list[sp.Expr]:

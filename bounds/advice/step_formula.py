@@ -201,11 +201,11 @@ def _step_symbol(result: Result, form: Form, name: str) -> sp.Symbol:
     notation = result.notation
     used = {str(s) for e in form.expressions for s in e.free_symbols} | form.prescribes.keys()
     sizes = [q.name for q in notation.values() if q.name in used and q.concept.endswith(STEP_CONCEPTS)]
+    if not sizes:
+        raise FedboundsError(f"{result.key} [{form.name}] has no step size: --step needs a form with conditions on one")
     if not name:
         if len(sizes) == 1:
             return notation[sizes[0]].symbol
-        if not sizes:
-            raise FedboundsError(f"{result.key} [{form.name}] has no step size")
         example = f'--step {sizes[0]}="FORMULA"'
         raise FedboundsError(f"{result.key} has several step sizes: {', '.join(sizes)}; name one, e.g. {example}")
     quantity = notation.resolve(name)

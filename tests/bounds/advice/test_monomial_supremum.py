@@ -45,6 +45,14 @@ def test_what_is_no_such_product(ratio):
     assert supremum(ratio, STANDARD) is None
 
 
+def test_a_factor_of_another_kind_is_fixed_to_show_that_there_is_no_bound():
+    found = supremum(L / mu * sp.sqrt(1 + sp.log(1 + I)), STANDARD, [Condition(mu, "<=", L, "")])
+    assert found is not None and (found.value, found.sharp) == (sp.oo, True)
+    assert supremum(mu / L * sp.sqrt(1 + sp.log(1 + I)), STANDARD, [Condition(mu, "<=", L, "")]) is None
+    capped = [Condition(mu, "<=", L, ""), Condition(I, ">=", sp.Integer(3), "")]  # not at the values that are tried
+    assert supremum(L / mu * sp.sqrt(1 + sp.log(1 + I)), STANDARD, capped) is None
+
+
 def test_of_sums_there_is_an_upper_bound():
     found = supremum(1 / I + 2 / S, STANDARD)
     assert found is not None and (found.value, found.sharp) == (3, False)

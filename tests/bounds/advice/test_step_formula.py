@@ -147,6 +147,19 @@ def test_a_form_without_a_condition_on_the_step_size_is_refused():
         one(stated("gamma <= 1/L"), "1/L", l=2)
 
 
+def test_other_factors_do_not_hide_that_a_ratio_has_no_bound():
+    result = load("gorbunov-2021/marina")  # gamma*(L + Lp*sqrt(omega*(1 - ps)/(N*ps))) <= 1
+    found = check_formulas(result, result.form(), {"gamma": "1/(20*L*I)"})
+    assert found.largest_factor == 0 and found.checks[0].exact
+    assert check_formulas(result, result.form(), {"gamma": "1/(20*(L + Lp*sqrt(omega/(N*ps))))"}).legal
+
+
+def test_a_form_without_step_sizes_is_refused():
+    result = load("karimireddy-2020/scaffold-nonconvex")
+    with pytest.raises(FedboundsError, match="has no step size"):
+        check_formulas(result, result.form(), {"gamma": "1/L"})
+
+
 FEDVARP = "jhunjhunwala-2022/fedvarp"  # gamma*eta <= S^(3/2)/(8 L I N), 5 S/(48 L I), 1/(4 L I); S <= N
 
 
