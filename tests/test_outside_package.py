@@ -16,6 +16,7 @@ from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.theory import registry
 from fedbounds.bounds.theory.registry import GROUP, load, paper_submodule
 from fedbounds.cli.figures import figure
+from fedbounds.command_line import main
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.falsification.instances import instance_checker as judging
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
@@ -113,3 +114,21 @@ def test_a_paper_that_draws_nothing_has_no_figures(draft: Path, tmp_path: Path) 
     done = CliRunner().invoke(figure, ["draft/figure-1", "--out", str(tmp_path / "x.png")])
     assert "unknown figure 'draft/figure-1'" in str(done.exception)
     assert paper_submodule("draft", "figures", "drawing") is None and load("draft/theorem-1").paper == "draft"
+
+
+def test_a_package_of_theorem_files_needs_no_code(draft: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for file in draft.iterdir():
+        file.unlink()
+    (draft / "__init__.py").write_text("")
+    (draft / "theorem-1.toml").write_text(
+        """
+        key = "draft/theorem-1"
+        title = "Gradient descent"
+        measure = "minimum over rounds of squared gradient norm of f"
+        terms = { "initial gap" = "2*F/(gamma*T)" }
+        conditions = ["gamma <= 1/L"]
+        """
+    )
+    assert main(["eval", "draft/theorem-1", "L=1", "F=1", "gamma=0.5", "T=10"]) == 0
+    assert main(["list", "--paper", "draft"]) == 0
+    assert "<= 0.4" in (printed := capsys.readouterr().out) and "Gradient descent" in printed

@@ -7,6 +7,7 @@ all layers are submodules of that one package.
 
 from __future__ import annotations
 
+import glob
 import importlib
 import logging
 import os
@@ -153,8 +154,21 @@ def paper_module(name: str) -> ModuleType:
         return _ADDED[name]
     if name in _installed_papers():
         with _loading(name):
-            return _installed_papers()[name].load()
+            return _with_results(name, _installed_papers()[name].load())
     raise unknown_name("paper", name, paper_names())
+
+
+@lru_cache(maxsize=64)
+def _with_results(name: str, module: ModuleType) -> ModuleType:
+    """The module of an installed paper; the results of a package that defines none are its theorem files."""
+    folder = os.path.dirname(module.__file__ or "")
+    if hasattr(module, "RESULTS") or not glob.glob(os.path.join(glob.escape(folder), "*.toml")):
+        return module
+    from fedbounds.bounds.theory.theorem_file import read_theorem_files
+
+    files = read_theorem_files(folder)
+    module.__dict__.update(vars(_module_of_files(name, files, files[0].result.source.paper)) | vars(module))
+    return module
 
 
 def _place(name: str, floor: str) -> str:

@@ -47,6 +47,8 @@ def audit(
 
     Exits with 1 if a verdict differs from the ledger or two checkers contradict each other.
     """
+    if key and key.endswith(".toml"):
+        raise FedboundsError(f"a theorem file has no proof to audit; check its statement: fedbounds check {key}")
     if key and wanted and key.partition("/")[0] != wanted:
         raise FedboundsError(f"{key} is not a claim of {wanted}; give KEY or --paper, not both")
     if key and write:
