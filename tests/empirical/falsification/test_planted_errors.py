@@ -28,6 +28,9 @@ from fedbounds.empirical.falsification.instances.instance_checker import judge_o
 from tests.empirical.falsification.claim_sets import docket
 
 Change = Callable[[Step], Step]
+PAPERS = ("arbitrary-participation", "fedau", "fed-norm-sgda", "fedmrn", "tdcd")
+MEANS, NOISES = PAPERS[:3], PAPERS[:2]  # the papers with a step by `InExpectation`, and by `NoiseOverTime`
+UNROLLED = PAPERS[:2]
 
 
 def subject(name: str) -> StepOf:
@@ -36,14 +39,16 @@ def subject(name: str) -> StepOf:
     return found
 
 
-def steps_by(rule: type) -> list[str]:
-    """Every step of the five paper packages that such a rule justifies."""
-    return [
-        claim.id
-        for paper in ("arbitrary-participation", "fedau", "fed-norm-sgda", "fedmrn", "tdcd")
-        for claim in docket(paper).claims.values()
-        if isinstance(claim.subject, StepOf) and isinstance(claim.subject.step.rule, rule)
-    ]
+def steps_by(rule: type, paper: str) -> list[str]:
+    """Every step of a paper package that such a rule justifies."""
+    claims = docket(paper).claims.values()
+    return [c.id for c in claims if isinstance(c.subject, StepOf) and isinstance(c.subject.step.rule, rule)]
+
+
+def test_the_steps_that_are_planted_are_all_there_are() -> None:
+    """Those of the rules below, by paper: a paper that takes one up belongs on the list of its test."""
+    for rule, papers in ((InExpectation, MEANS), (NoiseOverTime, NOISES), (Unroll, UNROLLED)):
+        assert {paper for paper in PAPERS if steps_by(rule, paper)} == {*papers}
 
 
 def planted(changes: Mapping[str, Change], forms: Mapping[str, Form] | None = None) -> ClaimSet:
@@ -202,7 +207,7 @@ def test_one_step_too_few_is_refuted_wherever_a_recursion_is_unrolled(name):
     )
     assert fewer != step.conclusion.right
     after = planted({name: lambda step: replace(saying(fewer)(step), rule=replace(rule, steps=rule.steps - 1))})
-    assert after.verdict(name).outcome == "refuted"
+    assert judge_on_instances(after.claims[name], claims=after).refuted
 
 
 def changed_alike(monkeypatch: pytest.MonkeyPatch, rule: type[Schema], change: Callable[[sp.Expr], sp.Expr]) -> None:

@@ -142,8 +142,8 @@ def search(name: str, old: str = "", new: str = "", seed: int = 0):
 
 @pytest.fixture(autouse=True)
 def _short_search(monkeypatch):
-    monkeypatch.setattr(theorem_search, "TRIALS", 150)
-    monkeypatch.setattr(theorem_search, "CLIMB", 150)
+    monkeypatch.setattr(theorem_search, "TRIALS", 70)
+    monkeypatch.setattr(theorem_search, "CLIMB", 70)
     monkeypatch.setattr(theorem_search, "ENOUGH", 1.001)
 
 
