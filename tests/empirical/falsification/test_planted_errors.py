@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, cast
 
 import pytest
@@ -28,9 +29,6 @@ from fedbounds.empirical.falsification.instances.instance_checker import judge_o
 from tests.empirical.falsification.claim_sets import docket
 
 Change = Callable[[Step], Step]
-PAPERS = ("arbitrary-participation", "fedau", "fed-norm-sgda", "fedmrn", "tdcd")
-MEANS, NOISES = PAPERS[:3], PAPERS[:2]  # the papers with a step by `InExpectation`, and by `NoiseOverTime`
-UNROLLED = PAPERS[:2]
 
 
 def subject(name: str) -> StepOf:
@@ -39,16 +37,11 @@ def subject(name: str) -> StepOf:
     return found
 
 
-def steps_by(rule: type, paper: str) -> list[str]:
-    """Every step of a paper package that such a rule justifies."""
-    claims = docket(paper).claims.values()
-    return [c.id for c in claims if isinstance(c.subject, StepOf) and isinstance(c.subject.step.rule, rule)]
-
-
-def test_the_steps_that_are_planted_are_all_there_are() -> None:
-    """Those of the rules below, by paper: a paper that takes one up belongs on the list of its test."""
-    for rule, papers in ((InExpectation, MEANS), (NoiseOverTime, NOISES), (Unroll, UNROLLED)):
-        assert {paper for paper in PAPERS if steps_by(rule, paper)} == {*papers}
+def steps_by(rule: type) -> list[str]:
+    """Every step of the five paper packages that such a rule justifies; proofs alone load faster than claim sets."""
+    papers = ("arbitrary_participation", "fedau", "fed_norm_sgda", "fedmrn", "tdcd")
+    proofs = [p for paper in papers for p in import_module(f"fedbounds.bounds.papers.{paper}.proof").PROOFS]
+    return [f"{proof.id}/{step.id}" for proof in proofs for step in proof.steps if isinstance(step.rule, rule)]
 
 
 def planted(changes: Mapping[str, Change], forms: Mapping[str, Form] | None = None) -> ClaimSet:

@@ -142,13 +142,16 @@ def search(name: str, old: str = "", new: str = "", seed: int = 0):
 
 @pytest.fixture(autouse=True)
 def _short_search(monkeypatch):
-    monkeypatch.setattr(theorem_search, "TRIALS", 70)
-    monkeypatch.setattr(theorem_search, "CLIMB", 70)
+    monkeypatch.setattr(theorem_search, "TRIALS", 150)
+    monkeypatch.setattr(theorem_search, "CLIMB", 150)
     monkeypatch.setattr(theorem_search, "ENOUGH", 1.001)
 
 
 @pytest.mark.parametrize("name", THEOREMS)
-def test_a_true_theorem_is_not_violated(name):
+def test_a_true_theorem_is_not_violated(name, monkeypatch):
+    """In half of the runs, after which all but one of the false variants below have fallen."""
+    monkeypatch.setattr(theorem_search, "TRIALS", 75)
+    monkeypatch.setattr(theorem_search, "CLIMB", 75)
     found = search(name)
     assert found.level == "ok", found
     assert float(found.text.rpartition(" ")[2]) > 1e-4  # the runs are not all far below the bound
