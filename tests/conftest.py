@@ -13,7 +13,7 @@ os.environ["MPLBACKEND"] = "agg"
 
 # Collecting, proving and drawing make millions of objects that stay: with Python's thresholds a sixth of the time of
 # all tests goes to looking for garbage among them.
-gc.set_threshold(100_000, 20, 100)
+gc.set_threshold(100_000, 10, 10)
 
 from importlib.util import find_spec  # noqa: E402
 from pathlib import Path  # noqa: E402
