@@ -297,7 +297,7 @@ def overlaid(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
     problem = ImageClassification(data, partition, network, gradient_norm=True, device=device)
     process = PeriodicGroups(clients, 10 if large else 2, 1, groups=groups)
     # so small that the theorem's condition on the step size holds with the smoothness that is measured
-    algorithm, rounds = GeneralizedFedAvg(2e-4, 5 if large else 2, 1.0, groups), groups * (50 if large else 4)
+    algorithm, rounds = GeneralizedFedAvg(2e-4, 5 if large else 2, 1.0, groups), groups * (50 if large else 2)
     run = simulate(algorithm, problem, process, rounds, seeds=range(5 if large else 1), record_models=True,
                    record_participation=True, record_every=groups,
                    progress=Clock(device, until).progress(()))  # fmt: skip
@@ -311,7 +311,7 @@ def networks(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
     """The settings of two galleries, with 16 seeds at once, under their theorems."""
     found = {}
     for name, own in {"fedau": fedau.NETWORKS, "fed-norm-sgda": fed_norm_sgda.NETWORKS}.items():
-        setting = {**own.setting} | ({"rounds": 6, "seeds": 1, "record_every": 3} if tiny else {"seeds": 16})
+        setting = {**own.setting} | ({"rounds": 2, "seeds": 1, "record_every": 2} if tiny else {"seeds": 16})
         problem = problem_from_spec(setting["problem"], device=device)
         process = process_from_spec(setting["participation"])
         run = simulate(algorithm_from_spec(setting["algorithm"]), problem, process, setting["rounds"],

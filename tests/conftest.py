@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 
@@ -9,6 +10,10 @@ import re
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = "1"
 os.environ["MPLBACKEND"] = "agg"
+
+# Collecting, proving and drawing make millions of objects that stay: with Python's thresholds a sixth of the time of
+# all tests goes to looking for garbage among them.
+gc.set_threshold(100_000, 10, 10)
 
 from importlib.util import find_spec  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -55,6 +60,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name = found[item.path]
         if name and not {*SEPARATE, "pages"} & {mark.name for mark in item.iter_markers()}:
             item.add_marker(name)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make, and no longer among the tests and modules themselves."""
+    gc.freeze()
 
 
 def pytest_report_header() -> str:

@@ -63,13 +63,24 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
+@cache
+def nodes(module: ast.AST) -> tuple[ast.AST, ...]:
+    """All nodes of a module, breadth first: a call comes before its function."""
+    return tuple(ast.walk(module))
+
+
 def place(path: Path, node: ast.AST) -> str:
     return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
 
 
-def imports(module: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+@cache
+def imports(module: ast.Module) -> list[tuple[ast.AST, str]]:
     """Every imported module, wherever in the file: statements, and `import_module` with a literal name."""
-    for node in ast.walk(module):
+    return [*find_imports(module)]
+
+
+def find_imports(module: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    for node in nodes(module):
         match node:
             case ast.Import():
                 yield from ((node, alias.name) for alias in node.names)
@@ -102,7 +113,7 @@ def unsafe_loads(module: ast.Module) -> list[tuple[ast.AST, str]]:
         "torch": ("weights_only", True),
     }
     found: list[tuple[ast.AST, str]] = []
-    for node in ast.walk(module):
+    for node in nodes(module):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=library), attr="load")) if library in wanted:
                 keyword, value = wanted[library]
@@ -116,7 +127,7 @@ def string_evaluations(module: ast.Module) -> list[tuple[ast.AST, str]]:
     """Uses of Python's or sympy's evaluators of strings; `sympify(..., strict=True)` refuses strings."""
     found: list[tuple[ast.AST, str]] = []
     strict: set[int] = set()
-    for node in ast.walk(module):  # breadth first: a call comes before its function
+    for node in nodes(module):
         if id(node) in strict:
             continue
         match node:
@@ -147,7 +158,7 @@ def test_dependencies_point_downward_only(package: str) -> None:
 def named_papers(module: ast.Module) -> list[tuple[ast.AST, str]]:
     """Imports of one paper's things, on any floor, from its package or out of the package of all papers."""
     found: list[tuple[ast.AST, str]] = []
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.ImportFrom) and node.module in ROOMS:
             found += [(node, f"{node.module}.{alias.name}") for alias in node.names]
     found += [(node, name) for node, name in imports(module) if name.startswith(tuple(f"{room}." for room in ROOMS))]
@@ -229,7 +240,7 @@ def package_levels(graph: dict[str, set[str]]) -> dict[str, int]:
 def test_a_layer_has_few_packages_on_few_levels(layer: str) -> None:
     entries = {path.name for path in (ROOT / layer).iterdir() if not path.name.startswith(("_", "."))}
     assert len(entries) <= ENTRIES, sorted(entries)
-    graph = imported_modules(library_modules())
+    graph = library_graph()
     inside = {name: {n for n in names if n.split(".")[1] == layer} for name, names in graph.items()}
     inside = {name: names for name, names in inside.items() if name.split(".")[1:2] == [layer]}
     levels = package_levels(inside)
@@ -273,8 +284,13 @@ def library_modules() -> dict[str, ast.Module]:
     return {name: tree(ROOT / place.with_suffix(".py")) for name, place in places.items()}
 
 
+@cache
+def library_graph() -> dict[str, set[str]]:
+    return imported_modules(library_modules())
+
+
 def test_modules_do_not_import_in_circles() -> None:
-    assert not circles(imported_modules(library_modules()))
+    assert not circles(library_graph())
 
 
 def test_a_circle_through_a_late_import_and_a_type_is_found() -> None:
@@ -291,7 +307,7 @@ def test_every_relative_import_stays_out_so_that_layers_can_be_read() -> None:
     wrong = [
         place(path, node)
         for path in LIBRARY
-        for node in ast.walk(tree(path))
+        for node in nodes(tree(path))
         if isinstance(node, ast.ImportFrom) and node.level > 0
     ]
     assert not wrong, "imports are absolute: " + ", ".join(wrong)
@@ -317,7 +333,7 @@ def test_nothing_that_ships_pickles() -> None:
         module = tree(path)
         found = [(node, name) for node, name in imports(module) if name.split(".")[0] in PICKLES]
         found += unsafe_loads(module)
-        found += [(n, n.attr) for n in ast.walk(module) if isinstance(n, ast.Attribute) and n.attr in PICKLING_METHODS]
+        found += [(n, n.attr) for n in nodes(module) if isinstance(n, ast.Attribute) and n.attr in PICKLING_METHODS]
         wrong += [f"{place(path, node)} {what}" for node, what in found]
     assert not wrong, "\n".join(wrong)
 
@@ -345,7 +361,7 @@ def test_an_evaluation_of_a_string_is_found(source: str) -> None:
 def opened_files(module: ast.Module) -> list[tuple[ast.AST, str]]:
     """Where a file is opened by its path, without a look at what it is."""
     found: list[tuple[ast.AST, str]] = []
-    for node in ast.walk(module):
+    for node in nodes(module):
         match node:
             case ast.Call(func=ast.Name(id="open")):
                 found.append((node, "open"))
@@ -399,7 +415,7 @@ WRITERS = {
 def written_files(module: ast.AST) -> list[tuple[ast.AST, str]]:
     """Where a module writes a file, or imports what does."""
     found: list[tuple[ast.AST, str]] = []
-    for node in ast.walk(module):
+    for node in nodes(module):
         match node:
             case ast.ImportFrom(module="fedbounds.bounds.inputs.atomic_files", names=names):
                 found += [(node, n.name) for n in names if n.name.startswith("write")]
@@ -437,7 +453,7 @@ def test_libraries_do_not_print() -> None:
         place(path, node)
         for path in LIBRARY
         if path.name != "certificate_checker.py" and path.parent.name != "cli"
-        for node in ast.walk(tree(path))
+        for node in nodes(tree(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert not wrong, "\n".join(wrong)

@@ -16,6 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fedbounds.empirical.invariants import search
 from fedbounds.empirical.invariants.report import Report
 
@@ -65,13 +67,16 @@ class Zoo:
 
         return put
 
-    def report(self, kept: Kept, **arguments: Any) -> Report:
-        """What the check says of an implementation at its defaults; shrinking takes long, and is left out."""
-        shrinking, search.SHRINKING = search.SHRINKING, 0
-        try:
+    def report(self, kept: Kept, causes: bool = True, **arguments: Any) -> Report:
+        """What the check says of an implementation at its defaults, without shrinking, which takes long.
+
+        The search for the cause takes as long as the rest; `causes=False` leaves it out.
+        """
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(search, "SHRINKING", 0)
+            if not causes:
+                patch.setattr(search, "likely_cause", lambda *_: None)
             return self.check(kept.run, **kept.arguments, **arguments)
-        finally:
-            search.SHRINKING = shrinking
 
     def broken(self, name: str) -> list[str]:
         """The invariants that break of one mutant."""

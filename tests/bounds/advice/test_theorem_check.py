@@ -38,8 +38,8 @@ conditions = ["gamma <= 1/L"]
 
 @pytest.fixture(autouse=True)
 def _short_search(monkeypatch):
-    monkeypatch.setattr(theorem_search, "TRIALS", 150)
-    monkeypatch.setattr(theorem_search, "CLIMB", 100)
+    monkeypatch.setattr(theorem_search, "TRIALS", 70)
+    monkeypatch.setattr(theorem_search, "CLIMB", 50)
 
 
 def findings(path, capsys, *options) -> tuple[int, dict[tuple[str, str], dict]]:

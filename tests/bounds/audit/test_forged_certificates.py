@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import mpmath
@@ -61,14 +62,14 @@ def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checker, "WORK", 10**6)  # the certificates forged here take a tenth of it
 
 
-@pytest.mark.parametrize(("claim", "count"), [(OF_ONE_STEP, 60), (UNROLLED, 30), (OF_INNER_PRODUCTS, 60)])
+@pytest.mark.parametrize(("claim", "count"), [(OF_ONE_STEP, 40), (UNROLLED, 20), (OF_INNER_PRODUCTS, 40)])
 def test_no_accepted_forgery_is_false(claim: str, count: int) -> None:
     assert sum(forged(claim, 0, count).values()) < count / 2
 
 
 @pytest.mark.parametrize(("claim", "kind"), [(OF_ONE_STEP, "another name"), (UNROLLED, "a recursion")])
 def test_no_accepted_forgery_of_one_kind_is_false(claim: str, kind: str) -> None:
-    assert 0 < forged(claim, 0, 80, (kind,))[kind] < 40
+    assert 0 < forged(claim, 0, 50, (kind,))[kind] < 25
 
 
 @pytest.mark.long
@@ -95,7 +96,7 @@ def tighter(whole: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize("claim", [OF_ONE_STEP, UNROLLED])
 def test_the_search_finds_steps_that_are_too_tight(claim: str) -> None:
     whole, found = json.loads(written(claim)), Counter[bool]()
-    for name, changed in tighter(whole):
+    for name, changed in islice(tighter(whole), 0, None, 2):  # every other one
         assert not accepted(changed)
         search = Search(changed, points=8)
         wrong = [w for w in search.counterexamples() if w.startswith(f"{name}: ")]

@@ -49,11 +49,12 @@ def enclosed(how, expression, ranges):
         return None
 
 
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 2])
 @pytest.mark.parametrize("name", PAPERS)
-def test_kept_trees_have_the_enclosures_of_their_expressions(name):
+def test_kept_trees_have_the_enclosures_of_their_expressions(name, every):
     rng = np.random.default_rng(7)
     kept = CacheFile(serialize_results(name, paper(name).results))
-    for result in paper(name).results:
+    for result in paper(name).results[::every]:
         for whole, form in zip(result.forms, kept.result(result.key).forms, strict=True):
             boxes, symbols = {}, result.notation
             for symbol in sorted(form.needs):

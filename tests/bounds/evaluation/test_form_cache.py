@@ -27,7 +27,7 @@ from fedbounds.bounds.theory.symbols import Quantity
 ROOT = Path(__file__).resolve().parents[3]
 KEY = "arbitrary-participation/theorem-3.1"
 CONSTANTS = "L=1 F=5 I=2 P=2 T=8 gamma=1/48 eta=6 rho=0.7072 sigma=0.5 nu=2 beta=0.5 delta=0"
-DRAWS = 5
+DRAWS = 4
 LONG = ("arbitrary-participation", "fed-norm-sgda")  # the papers with many long forms, by hand
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, cast
 
 import pytest
@@ -37,13 +38,10 @@ def subject(name: str) -> StepOf:
 
 
 def steps_by(rule: type) -> list[str]:
-    """Every step of the five paper packages that such a rule justifies."""
-    return [
-        claim.id
-        for paper in ("arbitrary-participation", "fedau", "fed-norm-sgda", "fedmrn", "tdcd")
-        for claim in docket(paper).claims.values()
-        if isinstance(claim.subject, StepOf) and isinstance(claim.subject.step.rule, rule)
-    ]
+    """Every step of the five paper packages that such a rule justifies; proofs alone load faster than claim sets."""
+    papers = ("arbitrary_participation", "fedau", "fed_norm_sgda", "fedmrn", "tdcd")
+    proofs = [p for paper in papers for p in import_module(f"fedbounds.bounds.papers.{paper}.proof").PROOFS]
+    return [f"{proof.id}/{step.id}" for proof in proofs for step in proof.steps if isinstance(step.rule, rule)]
 
 
 def planted(changes: Mapping[str, Change], forms: Mapping[str, Form] | None = None) -> ClaimSet:
@@ -202,7 +200,7 @@ def test_one_step_too_few_is_refuted_wherever_a_recursion_is_unrolled(name):
     )
     assert fewer != step.conclusion.right
     after = planted({name: lambda step: replace(saying(fewer)(step), rule=replace(rule, steps=rule.steps - 1))})
-    assert after.verdict(name).outcome == "refuted"
+    assert judge_on_instances(after.claims[name], claims=after).refuted
 
 
 def changed_alike(monkeypatch: pytest.MonkeyPatch, rule: type[Schema], change: Callable[[sp.Expr], sp.Expr]) -> None:

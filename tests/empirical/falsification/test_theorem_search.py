@@ -148,7 +148,10 @@ def _short_search(monkeypatch):
 
 
 @pytest.mark.parametrize("name", THEOREMS)
-def test_a_true_theorem_is_not_violated(name):
+def test_a_true_theorem_is_not_violated(name, monkeypatch):
+    """In half of the runs, after which all but one of the false variants below have fallen."""
+    monkeypatch.setattr(theorem_search, "TRIALS", 75)
+    monkeypatch.setattr(theorem_search, "CLIMB", 75)
     found = search(name)
     assert found.level == "ok", found
     assert float(found.text.rpartition(" ")[2]) > 1e-4  # the runs are not all far below the bound

@@ -77,7 +77,7 @@ PROBLEMS = [
 def run(problem, algorithm, device, engine="auto"):
     problem = problem_from_spec(problem, device=device)
     process = Full(problem.clients) if problem.silos else WithoutReplacement(problem.clients, 2)
-    return simulate(algorithm, problem, process, 6, seeds=[0, 3], engine=engine, record_every=2)
+    return simulate(algorithm, problem, process, 4, seeds=[0, 3], engine=engine, record_every=2)
 
 
 def assert_the_same_elsewhere(problem, algorithm, engine="auto"):
@@ -160,7 +160,7 @@ def test_silos_with_samples_and_waves_are_the_same_elsewhere(problem):
 
 
 def traffic_by_round(problem, algorithm, engine):
-    """What crossed, or waited, in each of eight rounds on the device, of which the last alone is recorded."""
+    """What crossed, or waited, in each of six rounds on the device, of which the last alone is recorded."""
     with pretended_device() as device:
         problem = problem_from_spec(problem, device=device)
         process = Full(problem.clients) if problem.silos else WithoutReplacement(problem.clients, 2)
@@ -172,7 +172,7 @@ def traffic_by_round(problem, algorithm, engine):
 
         for _ in range(2):  # what a problem makes when it is first asked for it is there the second time
             found.clear()
-            simulate(algorithm, problem, process, 8, seeds=[0, 3], engine=engine, record_every=8, progress=count)
+            simulate(algorithm, problem, process, 6, seeds=[0, 3], engine=engine, record_every=6, progress=count)
     return found
 
 
@@ -208,7 +208,7 @@ def test_a_block_of_rounds_is_moved_at_once_and_what_is_too_much_on_the_way(prob
     kind = "fedau" if problem is PROBLEMS[3] else "fed-norm-sgda"
     monkeypatch.setattr("fedbounds.empirical.simulation.simulate.NUMBERS", 1)
     _, *others, _ = traffic_by_round(problem, numbered(kind), "auto")
-    assert others == [["_to_copy"] * 2] * 6
+    assert others == [["_to_copy"] * 2] * 4
     for engine in ("batched", "masked_batch"):
         monkeypatch.setattr(f"fedbounds.empirical.simulation.engines.{engine}.NUMBERS", 1)
     assert_the_same_elsewhere(problem, numbered(kind))

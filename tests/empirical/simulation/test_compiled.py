@@ -33,8 +33,11 @@ def same(spec: dict[str, Any], found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found.model, expected.model, rtol=limit, atol=limit)
 
 
-@pytest.mark.parametrize("written_out", [0, 16])  # steps in a loop, and one after another
-@pytest.mark.parametrize("spec", [DIGITS, DIGITS | {"network": "mlp"}, SMOOTH], ids=lambda spec: str(spec.values()))
+@pytest.mark.parametrize(  # steps in a loop, and one after another
+    ("spec", "written_out"),
+    [(DIGITS, 0), (DIGITS | {"network": "mlp"}, 16), (SMOOTH, 0), (SMOOTH, 16)],
+    ids=lambda given: str(given if isinstance(given, int) else given.values()),
+)
 def test_a_round_is_traced_whole_and_equals_the_round_step_by_step(
     spec: dict[str, Any], written_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,7 +147,7 @@ def test_nothing_that_holds_is_refuted_and_something_is_covered(key: str, form: 
     claim = claim_of(key, form)
     how = instance_test(claim)
     assert how is not None
-    finding = search_population(claim, how, LIGHT._replace(cells=12))
+    finding = search_population(claim, how, LIGHT._replace(cells=6))
     assert finding.covered and not finding.refuted, finding.instance
 
 

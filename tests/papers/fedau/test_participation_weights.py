@@ -134,6 +134,7 @@ def test_the_estimator_and_the_pseudo_code_keep_every_invariant_of_the_weights()
         assert [verdict.examples for verdict in report.verdicts] == [40] * len(WEIGHT_INVARIANTS)
 
 
+@pytest.mark.usefixtures("no_shrinking")
 def test_the_exponential_variant_keeps_every_invariant_but_the_mean():
     report = check_weights(lambda participated, cutoff: weight_paths(participated, cutoff, 0.4), examples=40)
     assert {verdict.name for verdict in report.broken} == {"mean interval", "reference twin"}
