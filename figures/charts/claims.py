@@ -11,11 +11,10 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite, nan
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ import numpy as np
 from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.paper_gallery import SECONDS, series
-from fedbounds.figures.charts.plateau import Plateau, describe_rounds, find_plateau
+from fedbounds.figures.charts.plateau import Plateau, describe_length, find_plateau
 from fedbounds.figures.charts.significance import (
     AnyTest,
     Corrected,
@@ -48,11 +47,18 @@ class Limits:
         network: of the runs, if smaller than the paper's; else empty.
         plateaus: setting -> its plateau.
         seconds: setting -> the measured seconds of its runs on one core; settings without a measurement are missing.
+        unit: of the lengths of runs, rounds or iterations.
     """
 
     network: str = ""
-    plateaus: Mapping[str, Plateau] = MappingProxyType({})
-    seconds: Mapping[str, float] = MappingProxyType({})
+    plateaus: Mapping[str, Plateau] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    unit: str = "rounds"
+
+    @staticmethod
+    def of_network(network: str, own: Iterable[str], unit: str = "rounds") -> Limits:
+        """The limit of a network, unless it is one of `own`."""
+        return Limits("" if network in own else network, unit=unit)
 
     def apply(self, claims: Iterable[FigureClaim]) -> list[FigureClaim]:
         """The claims, each with the runs of the settings that it compares; with all if it names none of them."""
@@ -60,10 +66,15 @@ class Limits:
 
     def _compared(self, claim: FigureClaim) -> Limits:
         names = {name for test in tests_in(claim.found) for name in test.names} & {*self.plateaus}
-        return self if not names else Limits(
-            self.network, {k: v for k, v in self.plateaus.items() if k in names},
-            {k: v for k, v in self.seconds.items() if k in names},
-        )  # fmt: skip
+        if not names:
+            return self
+        plateaus, seconds = ({k: v for k, v in of.items() if k in names} for of in (self.plateaus, self.seconds))
+        return replace(self, plateaus=plateaus, seconds=seconds)
+
+    def times(self, steps: int) -> Limits:
+        """The same with lengths in iterations, for so many local steps a round."""
+        lengths = {k: replace(v, rounds=v.rounds * steps, needed=v.needed * steps) for k, v in self.plateaus.items()}
+        return replace(self, plateaus=lengths, unit="iterations")
 
     def __or__(self, other: Limits) -> Limits:
         """The runs of both; of settings of the same name the plateau that needs more rounds."""
@@ -71,7 +82,7 @@ class Limits:
         for name, one in other.plateaus.items():
             plateaus[name] = max(plateaus.get(name, one), one, key=lambda found: (found.needed, not found.reached))
         seconds.update(other.seconds)
-        return Limits(self.network or other.network, plateaus, dict(seconds))
+        return replace(self, network=self.network or other.network, plateaus=plateaus, seconds=dict(seconds))
 
     @property
     def moving(self) -> dict[str, Plateau]:
@@ -100,14 +111,14 @@ class Limits:
 
         Example:
             >>> Limits("", {"a": Plateau(100, 0.2, 0.1, 450), "b": Plateau(100, 0, 0.1, 100)}, {"a": 80, "b": 80}).words
-            'still moving after 100 rounds: a; at least about 450 rounds and 0.12 core hours would be needed'
+            'still moving after 100 rounds: a; at least about 450 rounds and 0.122 core hours would be needed'
         """
         if not self.moving:
             return ""
         hours = f" and {number(self.hours)} core hours" if isfinite(self.hours) else ""
         return (
-            f"still moving after {self.rounds:,} rounds: {', '.join(self.moving)}; {describe_rounds(self.needed)}"
-            f"{hours} would be needed"
+            f"still moving after {self.rounds:,} {self.unit}: {', '.join(self.moving)}; "
+            f"{describe_length(self.needed, self.unit)}{hours} would be needed"
         )
 
     @property
@@ -225,7 +236,7 @@ class FigureClaim:
             return "", "", ""
         moving, needed = self.limits.moving, self.limits.needed
         return (
-            str(self.limits.rounds),
+            str(self.limits.rounds) if self.limits.unit == "rounds" else f"{self.limits.rounds} {self.limits.unit}",
             f"no: {', '.join(moving)}" if moving else "yes",
             f"{needed:.0f}" if isfinite(needed) else "unknown",
         )
@@ -248,13 +259,24 @@ def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
 def limits_of(
     network: str, own: Iterable[str], runs: Mapping[Any, Sequence[Trace]], window: float, metric: str
 ) -> Limits:
-    """The limits of runs by setting, for means over the last `window`; `own` are networks as large as the paper's."""
+    """The limits of runs by setting, for means over the last `window`; `own` are networks as large as the paper's.
+
+    The window may be shorter than the distance of two records: then it has the last record.
+    """
     plateaus = {str(name): find_plateau(*series(traces, metric), window) for name, traces in runs.items()}
     seconds = {
         str(name): sum(float(trace.arrays[SECONDS].sum()) for trace in traces)
         for name, traces in runs.items() if all(SECONDS in trace.arrays for trace in traces)
     }  # fmt: skip
-    return Limits("" if network in own else network, plateaus, seconds)
+    return replace(Limits.of_network(network, own), plateaus=plateaus, seconds=seconds)
+
+
+def movement_caption(runs: Mapping[Any, Sequence[Trace]], window: float, metrics: Iterable[str]) -> str:
+    """A sentence for captions on the runs that have not reached their plateau in one of the metrics, or nothing."""
+    found = Limits()
+    for metric in metrics:
+        found |= limits_of("", (), runs, window, metric)
+    return found.caption
 
 
 def levels_by_name(found: Mapping[Any, np.ndarray], symbol: str = "") -> dict[Any, Level]:

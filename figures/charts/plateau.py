@@ -71,7 +71,7 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float) -> Plate
 
     def level(share: float) -> np.ndarray:
         end = first + share * (last - first)
-        return finite[:, (rounds > end - width - 1e-9) & (rounds <= end + 1e-9)].mean(axis=1)
+        return finite[:, (rounds > end - width + 1e-9) & (rounds <= end + 1e-9)].mean(axis=1)
 
     now = level(1)
     changes = [now - level(begin) for begin in BEGINS]
@@ -89,14 +89,14 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float) -> Plate
     return Plateau(int(last), moved, error, last + (last - first) * log(moved / error) / decay)
 
 
-def describe_rounds(needed: float) -> str:
-    """The rounds that are needed, to two digits.
+def describe_length(needed: float, unit: str = "rounds") -> str:
+    """The length of the runs that are needed, to two digits.
 
     Example:
-        >>> describe_rounds(5123.4), describe_rounds(float("inf"))
-        ('at least about 5,100 rounds', 'an unknown number of rounds, as the movement does not fall')
+        >>> describe_length(5123.4), describe_length(float("inf"), "iterations")
+        ('at least about 5,100 rounds', 'an unknown number of iterations, as the movement does not fall')
     """
     if not isfinite(needed):
-        return "an unknown number of rounds, as the movement does not fall"
-    unit = 10 ** max(int(np.floor(np.log10(max(needed, 1)))) - 1, 0)
-    return f"at least about {int(needed // unit * unit):,} rounds"
+        return f"an unknown number of {unit}, as the movement does not fall"
+    digit = 10 ** max(int(np.floor(np.log10(max(needed, 1)))) - 1, 0)
+    return f"at least about {int(needed // digit * digit):,} {unit}"

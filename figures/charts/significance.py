@@ -63,6 +63,15 @@ class Level:
         """Whether both have a value for each of the same seeds."""
         return bool(self.values) and len(self.values) == len(other.values) and self.ids == other.ids
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a number without error or seeds, such as a border."""
+        return not self.values and not self.error and self.degrees == inf
+
+    def on_seeds_of(self, other: Level) -> Level:
+        """A constant as the same value for each seed of another level."""
+        return replace(self, values=(self.mean,) * len(other.values), ids=other.ids, degrees=None)
+
     def minus(self, other: Level) -> Level:
         """The difference: paired if both are over the same seeds, else with Welch's degrees of freedom.
 
@@ -76,6 +85,10 @@ class Level:
         name = " - ".join(filter(None, (self.name, other.name)))
         if not isfinite(self.mean - other.mean):
             return Level(self.mean - other.mean, 0.0, max(self.seeds, other.seeds), name=name)
+        if other.is_constant and self.values:
+            return self.minus(other.on_seeds_of(self))
+        if self.is_constant and other.values:
+            return self.on_seeds_of(other).minus(other)
         if self.is_paired_with(other):
             return replace(Level.from_values(np.subtract(self.values, other.values), name), ids=self.ids)
         squares, freedoms = (self.error**2, other.error**2), (self.freedom, other.freedom)
@@ -180,7 +193,7 @@ class Test:
         Example:
             >>> test = is_above_zero(Level.from_values(np.array([1.0, 2.0, 3.0, 4.0, 5.0])))
             >>> isinstance(test, Test) and round(test.detectable(0.05), 2)
-            2.8
+            2.66
         """
         if not self.gap.error or not isfinite(self.gap.error) or not self.gap.freedom > 0:
             return nan

@@ -57,8 +57,8 @@ def here(row):
 def test_every_row_has_what_the_paper_says_and_a_verdict(paper):
     rows = table(paper)
     assert tuple(rows[0]) == COLUMNS and all(row["paper"] and row["claim"] for row in rows)
-    assert {row["verdict"] for row in rows} <= {"agrees", "disagrees", "inconclusive", NOT_TESTED}
-    assert {here(row) for row in rows} <= {"agrees", "disagrees", "inconclusive"}
+    assert {row["verdict"] for row in rows} <= {"reproduced", "not reproduced", "inconclusive", NOT_TESTED}
+    assert {here(row) for row in rows} <= {"reproduced", "not reproduced", "inconclusive"}
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -99,7 +99,7 @@ def test_a_claim_of_one_comparison_is_decided_by_it(paper):
         found, _ = comparisons(row)
         if len(found) == 1 and not row["source"].endswith("as printed") and not found[0]["tolerance"]:
             clear, towards = float(found[0]["corrected"]) <= LEVEL, float(found[0]["gap"]) > 0
-            assert here(row) == (("agrees" if towards else "disagrees") if clear else "inconclusive"), row["claim"]
+            assert here(row) == (("reproduced" if towards else "not reproduced") if clear else "inconclusive"), row["claim"]
 
 
 @pytest.mark.parametrize("paper", PAPERS)
