@@ -87,7 +87,7 @@ class Limits:
     @property
     def moving(self) -> dict[str, Plateau]:
         """The settings without a plateau."""
-        return {name: one for name, one in sorted(self.plateaus.items()) if not one.reached}
+        return {name: one for name, one in self.plateaus.items() if not one.reached}
 
     @property
     def rounds(self) -> int:
@@ -111,14 +111,14 @@ class Limits:
 
         Example:
             >>> Limits("", {"a": Plateau(100, 0.2, 0.1, 450), "b": Plateau(100, 0, 0.1, 100)}, {"a": 80, "b": 80}).words
-            'still moving after 100 rounds: a; at least about 450 rounds and 0.122 core hours would be needed'
+            'still moving after 100 rounds: a (a plateau needs at least about 450 rounds and 0.122 core hours)'
         """
         if not self.moving:
             return ""
         hours = f" and {number(self.hours)} core hours" if isfinite(self.hours) else ""
         return (
-            f"still moving after {self.rounds:,} {self.unit}: {', '.join(self.moving)}; "
-            f"{describe_length(self.needed, self.unit)}{hours} would be needed"
+            f"still moving after {self.rounds:,} {self.unit}: {'; '.join(self.moving)} "
+            f"(a plateau needs {describe_length(self.needed, self.unit)}{hours})"
         )
 
     @property
@@ -237,7 +237,7 @@ class FigureClaim:
         moving, needed = self.limits.moving, self.limits.needed
         return (
             str(self.limits.rounds) if self.limits.unit == "rounds" else f"{self.limits.rounds} {self.limits.unit}",
-            f"no: {', '.join(moving)}" if moving else "yes",
+            f"no: {'; '.join(moving)}" if moving else "yes",
             f"{needed:.0f}" if isfinite(needed) else "unknown",
         )
 

@@ -90,13 +90,13 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float) -> Plate
 
 
 def describe_length(needed: float, unit: str = "rounds") -> str:
-    """The length of the runs that are needed, to two digits.
+    """The length of runs that a plateau needs, to two digits.
 
     Example:
         >>> describe_length(5123.4), describe_length(float("inf"), "iterations")
-        ('at least about 5,100 rounds', 'an unknown number of iterations, as the movement does not fall')
+        ('at least about 5,100 rounds', 'an unknown number of iterations: the movement does not fall')
     """
     if not isfinite(needed):
-        return f"an unknown number of {unit}, as the movement does not fall"
+        return f"an unknown number of {unit}: the movement does not fall"
     digit = 10 ** max(int(np.floor(np.log10(max(needed, 1)))) - 1, 0)
     return f"at least about {int(needed // digit * digit):,} {unit}"

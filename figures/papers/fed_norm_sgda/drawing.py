@@ -363,7 +363,7 @@ def picture(title: str, found: Sequence[Compared]) -> Picture:
         chi = ", ".join(f"{one.chi_squared(label):.2f} of {label}" for label in one.runs)
         notes.append(f"E = {one.most}: chi^2 {chi}")
     scale, problem = found[0].scale, found[0].problem
-    runs = {f"{label}, E = {one.most}": traces for one in found for label, traces in one.runs.items()}
+    runs = {f"{label} (E = {one.most})": traces for one in found for label, traces in one.runs.items()}
     scales: list[Scale] = ["log" if metric is ex.PHI else "linear" for metric in (ex.PHI, ex.ACCURACY) for _ in found]
     drawn = panels(
         groups,

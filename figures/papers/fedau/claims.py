@@ -57,12 +57,12 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
             columns[where] = accuracy_levels(gallery, runs, metric)
             claims += limits(gallery, runs, metric).apply(table_1(where, columns[where]))
     cutoffs = {
-        f"{label}, {pattern}": runs[label]
+        f"{label} ({pattern})": runs[label]
         for pattern, runs in gallery.by_pattern.items() for label in (ex.FEDAU, ex.FEDAU_INF)
     }  # fmt: skip
     both = limits(gallery, cutoffs, "train_accuracy") | limits(gallery, cutoffs, "test_accuracy")
     claims += both.apply([cutoff_claim(columns)])
-    by_alpha = {f"{k}, alpha_p = {a:g}": v for a, runs in gallery.by_alpha.items() for k, v in runs.items()}
+    by_alpha = {f"{k} (alpha_p = {a:g})": v for a, runs in gallery.by_alpha.items() for k, v in runs.items()}
     for name, metric in ACCURACIES.items():
         found = {a: accuracy_levels(gallery, runs, metric) for a, runs in gallery.by_alpha.items()}
         compared = {k: v for k, v in by_alpha.items() if k.startswith((ex.FEDAU, ex.PARTICIPATING, ex.ALL))}

@@ -136,7 +136,7 @@ class Gallery(PaperGallery[ex.Scale]):
         )
 
     def _movement(self, groups: Mapping[str, Mapping[Any, list[Trace]]], metrics: Mapping[str, str]) -> str:
-        runs = {f"{label}, {group}": traces for group, of in groups.items() for label, traces in of.items()}
+        runs = {f"{label} ({group})": traces for group, of in groups.items() for label, traces in of.items()}
         return movement_caption(runs, self.scale.last, metrics.values())
 
     def _band(self, label: str, x: np.ndarray, values: np.ndarray) -> Curve:

@@ -138,7 +138,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     @property
     def _in_partitions(self) -> dict[str, list[Trace]]:
-        return {f"{label}, {split}": v for split, runs in self.by_partition.items() for label, v in runs.items()}
+        return {f"{label} ({split})": v for split, runs in self.by_partition.items() for label, v in runs.items()}
 
     def _movement(self, runs: Mapping[str, Sequence[Trace]]) -> str:
         return movement_caption(runs, self.scale.last, ["test_accuracy"])
@@ -232,7 +232,7 @@ class Gallery(PaperGallery[ex.Scale]):
             level_ = here.accuracy(here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG])[: here.scale.noise_seeds]
             groups[label].append(seed_curve("FedAvg", np.array(list(runs)), np.tile(level_[:, None], len(runs))))
         moving = {
-            f"{label}, {law} {alpha:.2g}": runs
+            f"{label} ({law} {alpha:.2g})": runs
             for label, laws in here.by_amplitude.items() for law, of in laws.items() for alpha, runs in of.items()
         }  # fmt: skip
         title = "Figure 5: the amplitude of the noise, on digits, Non-IID-2"

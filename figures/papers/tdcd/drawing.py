@@ -78,7 +78,7 @@ class Gallery(PaperGallery[ex.Scale]):
     def _movement(self, name: str, metrics: Sequence[str]) -> str:
         """A sentence on the runs of a task that have not reached their plateau, or nothing."""
         runs = {
-            f"Q = {Q}, K = {clients}": (one, Q)
+            f"Q = {Q} (K = {clients})": (one, Q)
             for clients in self.scale.task(name).clients for Q, one in self.over_steps(name, clients).items()
         }  # fmt: skip
         return reduce(or_, (movement(runs, metric) for metric in metrics)).caption

@@ -98,7 +98,7 @@ def test_a_claim_has_a_verdict_only_if_every_compared_run_is_at_its_plateau():
             moving = traces | {"b": runs(1 + way * curve)}
             (untested,) = limits_of("cnn", ["cnn"], moving, 50, "loss").apply([claim_on(moving)])
             assert (untested.verdict, untested.agrees) == (NOT_TESTED, None)
-            assert untested.note.startswith("still moving after 1,000 rounds: b; ") and "reproduced" not in untested.note
+            assert untested.note.startswith("still moving after 1,000 rounds: b (a plateau needs ") and "reproduced" not in untested.note
 
 
 def test_a_claim_that_names_no_run_needs_all_of_them():
@@ -123,14 +123,14 @@ def test_the_cost_to_the_plateau_is_that_of_every_run():
     worse = limits | Limits("", {"b": Plateau(100, 0.2, 0.1, 700)}, {"b": 100})
     assert set(worse.moving) == {"a", "b"} and worse.needed == 700 and worse.seconds["b"] == 1000
     assert limits.times(5).needed == 2000 and limits.times(5).rounds == 500
-    assert "after 500 iterations: a; at least about 2,000 iterations" in limits.times(5).words
+    assert "after 500 iterations: a (a plateau needs at least about 2,000 iterations" in limits.times(5).words
 
 
 def test_captions_name_what_still_moves():
     traces = {"a": runs(0 * ROUNDS), "b": runs(1 - np.exp(-ROUNDS / 400))}
     found = movement_caption(traces, 50, ["loss"])
-    assert found.startswith(" Not tested at this scale: still moving after 1,000 rounds: b; at least about ")
-    assert found.endswith("core hours would be needed.") and not movement_caption({"a": traces["a"]}, 50, ["loss"])
+    assert found.startswith(" Not tested at this scale: still moving after 1,000 rounds: b (a plateau needs at least about ")
+    assert found.endswith(" core hours).") and not movement_caption({"a": traces["a"]}, 50, ["loss"])
 
 
 def test_the_table_has_rounds_plateau_seeds_power_and_cost(tmp_path):

@@ -240,7 +240,7 @@ def test_almost_k_fold_fewer_rounds_are_three_quarters_of_k():
     assert speed_up("here", {5: np.array([np.inf, 90.0]), 45: np.array([1.0, 1.0])}).agrees is None  # two seeds
 
 
-@pytest.mark.parametrize(("slow", "quick", "reproduced"), [(90, 10, True), (60, 10, False)])
+@pytest.mark.parametrize(("slow", "quick", "agrees"), [(90, 10, True), (60, 10, False)])
 def test_seeds_that_never_arrive_count_as_slow_ones_and_decide_nothing_alone(slow, quick, agrees):
     """One seed of twenty makes the mean infinite, and says nothing of the others."""
     before = np.array([np.inf, *[float(slow)] * 19])
