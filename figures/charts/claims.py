@@ -116,9 +116,10 @@ class Limits:
         if not self.moving:
             return ""
         hours = f" and {number(self.hours)} core hours" if isfinite(self.hours) else ""
+        more = "" if all(one.falls for one in self.moving.values()) else "; the movement does not fall yet"
         return (
             f"still moving after {self.rounds:,} {self.unit}: {'; '.join(self.moving)} "
-            f"(a plateau needs {describe_length(self.needed, self.unit)}{hours})"
+            f"(a plateau needs {describe_length(self.needed, self.unit)}{hours}{more})"
         )
 
     @property
@@ -238,7 +239,7 @@ class FigureClaim:
         return (
             str(self.limits.rounds) if self.limits.unit == "rounds" else f"{self.limits.rounds} {self.limits.unit}",
             f"no: {'; '.join(moving)}" if moving else "yes",
-            f"{needed:.0f}" if isfinite(needed) else "unknown",
+            f"{needed:.0f}",
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, log
+from math import log
 
 import numpy as np
 
@@ -23,13 +23,16 @@ class Plateau:
         rounds: of the run.
         moved, error: the largest change of the mean over seeds, and its standard error: of the mean or of the change,
             whichever is larger.
-        needed: rounds that a plateau takes at least; infinite if the movement does not fall.
+        needed: rounds that a plateau takes at least.
+        falls: whether the movement falls, so that `needed` is an extrapolation; else it is the least length of a run
+            whose last fifth begins where this run ends.
     """
 
     rounds: int
     moved: float
     error: float
     needed: float
+    falls: bool = True
 
     @property
     def reached(self) -> bool:
@@ -48,7 +51,7 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float) -> Plate
     The window at the end of the run is compared with two before. If it moved, the rounds needed follow from the
     movement over the last fifth of the first t rounds, for t in the last half of the run: if it falls like $e^{-ct}$,
     it is below the standard error after $T+\ln(\text{moved}/\text{error})/c$ rounds. Curves that fall like a power
-    take more.
+    take more. A run whose movement does not fall needs a last fifth that begins where it ends, at least.
 
     Args:
         rounds: of the records, (points,).
@@ -84,19 +87,18 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float) -> Plate
     logarithms = np.log(np.maximum(moves, 1e-300))
     decay = -float(np.polyfit(shares, logarithms, 1)[0])
     falls = np.ptp(logarithms) > 0 and np.corrcoef(shares, logarithms)[0, 1] < FALLS
+    least = first + (last - first) / (1 - LAST_FIFTH)
     if not (error and falls and decay > SLOWEST):
-        return Plateau(int(last), moved, error, inf)
-    return Plateau(int(last), moved, error, last + (last - first) * log(moved / error) / decay)
+        return Plateau(int(last), moved, error, least, False)
+    return Plateau(int(last), moved, error, max(least, last + (last - first) * log(moved / error) / decay))
 
 
 def describe_length(needed: float, unit: str = "rounds") -> str:
     """The length of runs that a plateau needs, to two digits.
 
     Example:
-        >>> describe_length(5123.4), describe_length(float("inf"), "iterations")
-        ('at least about 5,100 rounds', 'an unknown number of iterations: the movement does not fall')
+        >>> describe_length(5123.4), describe_length(87, "iterations")
+        ('at least about 5,100 rounds', 'at least about 87 iterations')
     """
-    if not isfinite(needed):
-        return f"an unknown number of {unit}: the movement does not fall"
     digit = 10 ** max(int(np.floor(np.log10(max(needed, 1)))) - 1, 0)
     return f"at least about {int(needed // digit * digit):,} {unit}"
