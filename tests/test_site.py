@@ -126,9 +126,7 @@ def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper: s
     images = re.findall(rf'<img src="gallery/{paper}/([^"]+)" alt="[^"]+"', page)
     assert images == sorted(path.name for path in folder.glob("*.png")) and images
     assert page.count("<figure>") == page.count("</figcaption>") == len(images)
-    ends = re.compile(
-        r"<td>(agrees|disagrees|inconclusive(: .* would tell)?|not tested at this scale: .*; here: .*)</td></tr>$"
-    )
+    ends = re.compile(r"<td>(reproduced|not reproduced|inconclusive|not tested at this scale: .*)(: .*)?</td></tr>$")
     verdicts = [line for line in page.splitlines() if ends.search(line)]
     assert len(verdicts) == len((folder / "claims.csv").read_text(encoding="utf-8").splitlines()) - 1
     assert f"::: claims {paper}" in (DOCS / "gallery.md").read_text(encoding="utf-8")

@@ -1,17 +1,19 @@
-"""Claims of a paper compared with measurements: agrees, disagrees, inconclusive, or not tested at this scale.
+"""Claims of a paper compared with measurements: reproduced, not reproduced, inconclusive, or not tested at this scale.
 
 A claim compares means over seeds (`significance`). Holm's method corrects all comparisons of the claims about one
-figure or table. A claim about the end of training is not tested at this scale if the network is smaller than the
-paper's or if a compared curve still moves.
+figure or table. A claim about runs is not tested at this scale unless every compared run has reached its plateau
+(`plateau`). It is not reproduced only if paired comparisons show the opposite with power 0.8.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ import numpy as np
 
 from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.paper_gallery import series
+from fedbounds.figures.charts.paper_gallery import SECONDS, series
+from fedbounds.figures.charts.plateau import Plateau, describe_length, find_plateau
 from fedbounds.figures.charts.significance import (
     AnyTest,
     Corrected,
@@ -27,15 +30,102 @@ from fedbounds.figures.charts.significance import (
     Part,
     TestFinding,
     decide,
-    error_of_mean,
     holm,
+    number,
     tests_in,
 )
-from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
-
-LAST_FIFTH = 0.2  # of a run, over which a curve must stay level
+from fedbounds.figures.charts.verdicts import COLUMNS, INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTED, REPRODUCED
 
 Found = Mapping[Any, Level]  # method or setting -> a level
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The scale of the runs behind a claim: how far they are from the paper's, and from a plateau.
+
+    Attributes:
+        network: of the runs, if smaller than the paper's; else empty.
+        plateaus: setting -> its plateau.
+        seconds: setting -> the measured seconds of its runs on one core; settings without a measurement are missing.
+        unit: of the lengths of runs, rounds or iterations.
+    """
+
+    network: str = ""
+    plateaus: Mapping[str, Plateau] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    unit: str = "rounds"
+
+    @staticmethod
+    def of_network(network: str, own: Iterable[str], unit: str = "rounds") -> Limits:
+        """The limit of a network, unless it is one of `own`."""
+        return Limits("" if network in own else network, unit=unit)
+
+    def apply(self, claims: Iterable[FigureClaim]) -> list[FigureClaim]:
+        """The claims, each with the runs of the settings that it compares; with all if it names none of them."""
+        return [replace(claim, limits=self._compared(claim)) for claim in claims]
+
+    def _compared(self, claim: FigureClaim) -> Limits:
+        names = {name for test in tests_in(claim.found) for name in test.names} & {*self.plateaus}
+        if not names:
+            return self
+        plateaus, seconds = ({k: v for k, v in of.items() if k in names} for of in (self.plateaus, self.seconds))
+        return replace(self, plateaus=plateaus, seconds=seconds)
+
+    def times(self, steps: int) -> Limits:
+        """The same with lengths in iterations, for so many local steps a round."""
+        lengths = {k: replace(v, rounds=v.rounds * steps, needed=v.needed * steps) for k, v in self.plateaus.items()}
+        return replace(self, plateaus=lengths, unit="iterations")
+
+    def __or__(self, other: Limits) -> Limits:
+        """The runs of both; of settings of the same name the plateau that needs more rounds."""
+        plateaus, seconds = dict(self.plateaus), Counter(self.seconds)
+        for name, one in other.plateaus.items():
+            plateaus[name] = max(plateaus.get(name, one), one, key=lambda found: (found.needed, not found.reached))
+        seconds.update(other.seconds)
+        return replace(self, network=self.network or other.network, plateaus=plateaus, seconds=dict(seconds))
+
+    @property
+    def moving(self) -> dict[str, Plateau]:
+        """The settings without a plateau."""
+        return {name: one for name, one in self.plateaus.items() if not one.reached}
+
+    @property
+    def rounds(self) -> int:
+        """The rounds of the shortest run; 0 without runs."""
+        return min((one.rounds for one in self.plateaus.values()), default=0)
+
+    @property
+    def needed(self) -> float:
+        """The rounds to the last plateau, at least."""
+        return max((one.needed for one in self.plateaus.values()), default=0)
+
+    @property
+    def hours(self) -> float:
+        """The core hours of all runs to their plateaus, at least; nan if seconds are not measured."""
+        known = [self.seconds[k] * one.needed / one.rounds for k, one in self.plateaus.items() if k in self.seconds]
+        return sum(known) / 3600 if known and len(known) == len(self.plateaus) else nan
+
+    @property
+    def words(self) -> str:
+        """Why runs do not test a claim, and the cost of those that would; empty if all have reached their plateau.
+
+        Example:
+            >>> Limits("", {"a": Plateau(100, 0.2, 0.1, 450), "b": Plateau(100, 0, 0.1, 100)}, {"a": 80, "b": 80}).words
+            'still moving after 100 rounds: a (a plateau needs at least about 450 rounds and 0.122 core hours)'
+        """
+        if not self.moving:
+            return ""
+        hours = f" and {number(self.hours)} core hours" if isfinite(self.hours) else ""
+        more = "" if all(one.falls for one in self.moving.values()) else "; the movement does not fall yet"
+        return (
+            f"still moving after {self.rounds:,} {self.unit}: {'; '.join(self.moving)} "
+            f"(a plateau needs {describe_length(self.needed, self.unit)}{hours}{more})"
+        )
+
+    @property
+    def caption(self) -> str:
+        """The same as a sentence for captions, with a space before it; empty if all have reached their plateau."""
+        return f" {NOT_TESTED.capitalize()}: {self.words}." if self.words else ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +137,7 @@ class FigureClaim:
         text, paper: the claim that is tested, and the paper's wording if it differs.
         measured: the numbers in words.
         found: the comparisons, or whether the claim holds.
-        limits: why this scale does not test the paper's claim; empty if it does.
+        limits: the runs that are compared; None if there are none, as for exact results.
         family: the comparisons that Holm's method corrects together (default: those of the claim).
     """
 
@@ -56,7 +146,7 @@ class FigureClaim:
     measured: str
     found: Part
     paper: str = ""
-    limits: str = ""
+    limits: Limits | None = None
     family: tuple[AnyTest, ...] = ()
 
     @cached_property
@@ -65,47 +155,55 @@ class FigureClaim:
 
     @cached_property
     def here(self) -> TestFinding:
-        """The finding of the comparisons at this scale."""
+        """The finding of the comparisons, whether or not the runs have reached their plateau."""
         return decide(self.found, self._corrected)
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the measurements agree; None if inconclusive or not tested."""
-        return None if self.limits else self.here.agrees
+        """Whether the claim is reproduced; None if inconclusive or not tested."""
+        return {REPRODUCED: True, NOT_REPRODUCED: False}.get(self.verdict)
 
     @property
     def verdict(self) -> str:
         """The verdict in words.
 
         Example:
-            >>> [FigureClaim("", "", "", agrees).verdict for agrees in (True, False, None)]
-            ['agrees', 'disagrees', 'inconclusive']
-            >>> FigureClaim("", "", "", True, limits="a smaller network").verdict
+            >>> [FigureClaim("", "", "", holds).verdict for holds in (True, False, None)]
+            ['reproduced', 'not reproduced', 'inconclusive']
+            >>> FigureClaim("", "", "", True, limits=Limits("", {"a": Plateau(100, 0.2, 0.1, 450)})).verdict
             'not tested at this scale'
         """
-        return NOT_TESTED if self.limits else self.at_this_scale
+        if self.limits and self.limits.moving:
+            return NOT_TESTED
+        if self.here.agrees is None or self._unpaired:
+            return INCONCLUSIVE
+        return REPRODUCED if self.here.agrees else NOT_REPRODUCED
 
     @property
-    def at_this_scale(self) -> str:
-        """The verdict of the comparisons, without the limits of the scale."""
-        return "inconclusive" if self.here.agrees is None else "agrees" if self.here.agrees else "disagrees"
+    def _unpaired(self) -> bool:
+        """Whether comparisons of runs show the opposite, but not seed by seed."""
+        tests = tests_in(self.found, deciding=True)
+        return self.limits is not None and self.here.agrees is False and any(test.unpaired for test in tests)
 
     @property
     def note(self) -> str:
-        """The number of seeds that would decide; if the claim is not tested, why, and the finding here.
+        """Why a claim is not tested, how the scale differs from the paper's, and the seeds that would decide.
 
         Example:
-            >>> FigureClaim("", "", "", True, limits="a smaller network").note
-            'a smaller network; here: agrees'
+            >>> FigureClaim("", "", "", True, limits=Limits("mlp")).note
+            "network mlp is smaller than the paper's"
         """
-        if not self.limits:
+        if self.limits is None:
             return self.here.power
-        return f"{self.limits}; here: {self.at_this_scale}{f', {self.here.power}' if self.here.power else ''}"
+        small = f"network {self.limits.network} is smaller than the paper's" if self.limits.network else ""
+        power = "" if self.limits.moving else self.here.power
+        unpaired = "the opposite is not shown seed by seed" if self._unpaired and not self.limits.moving else ""
+        return "; ".join(filter(None, (self.limits.words, small, power, unpaired)))
 
     @property
     def comparisons(self) -> str:
         """The deciding comparisons, with 95 % intervals and corrected p-values."""
-        tests = list({test.key: test for test in tests_in(self.found, deciding=True)}.values())
+        tests = self._deciding
         if not tests:
             return ""
         words = "; ".join(test.words(self._corrected[test.key].p) for test in tests)
@@ -114,10 +212,40 @@ class FigureClaim:
         return f"{words} ({kinds}; Holm, {many} comparison{'s' if many > 1 else ''})"
 
     @property
+    def _deciding(self) -> list[AnyTest]:
+        return list({test.key: test for test in tests_in(self.found, deciding=True)}.values())
+
+    @property
     def row(self) -> tuple[str, ...]:
-        """The cells of a table with columns `COLUMNS`."""
-        said = self.paper or self.text
-        return self.source, said, self.text, self.measured, self.comparisons, self.verdict, self.note
+        """The cells of a table with columns `COLUMNS`.
+
+        `p` is the largest corrected p-value and `detectable` the largest of the smallest differences that are found
+        with power 0.8, both of the deciding comparisons.
+        """
+        said, tests = self.paper or self.text, self._deciding
+        p = max((self._corrected[test.key].p for test in tests), default=nan)
+        detectable = max((test.detectable(self._corrected[test.key].level) for test in tests), default=nan)
+        seeds = max((test.seeds for test in tests), default=0)
+        return (
+            self.source, said, self.text, self.measured, self.comparisons, self.verdict, self.note, *self._scale_cells,
+            str(seeds or ""), *("" if value != value else f"{value:.2g}" for value in (p, detectable)), self._cost,
+        )  # fmt: skip
+
+    @property
+    def _scale_cells(self) -> tuple[str, str, str]:
+        if self.limits is None or not self.limits.plateaus:
+            return "", "", ""
+        moving, needed = self.limits.moving, self.limits.needed
+        return (
+            str(self.limits.rounds) if self.limits.unit == "rounds" else f"{self.limits.rounds} {self.limits.unit}",
+            f"no: {'; '.join(moving)}" if moving else "yes",
+            f"{needed:.0f}",
+        )
+
+    @property
+    def _cost(self) -> str:
+        seconds = sum(self.limits.seconds.values()) if self.limits else 0
+        return f"{seconds:.0f}" if seconds else ""
 
 
 def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
@@ -129,52 +257,27 @@ def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
     return [replace(claim, family=tuple(families[claim.source])) for claim in made]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Why a scale does not test claims on the end of training: a smaller network (or ""), settings that still move."""
-
-    network: str = ""
-    moving: frozenset[str] = frozenset()
-
-    @staticmethod
-    def of_network(network: str, own: Iterable[str]) -> Limits:
-        """The limit of a network, unless it is one of `own`."""
-        return Limits("" if network in own else network)
-
-    def apply(self, claims: Iterable[FigureClaim]) -> list[FigureClaim]:
-        """The claims with their limits: the network, and those moving settings that a claim compares."""
-        return [replace(claim, limits=self._words(claim)) for claim in claims]
-
-    def _words(self, claim: FigureClaim) -> str:
-        compared = {name for test in tests_in(claim.found) for name in test.names}
-        moving = [name for name in sorted(self.moving) if name in compared]
-        reasons = [f"network {self.network} is smaller than the paper's"] if self.network else []
-        return "; ".join(reasons + ([f"still moving: {', '.join(moving)}"] if moving else []))
-
-
 def limits_of(
-    network: str, own: Iterable[str], runs: Mapping[Any, Sequence[Trace]], window: int, metric: str
+    network: str, own: Iterable[str], runs: Mapping[Any, Sequence[Trace]], window: float, metric: str
 ) -> Limits:
-    """The limits of runs by setting, for means over the last `window`; `own` are networks as large as the paper's."""
-    moving = frozenset(str(name) for name, traces in runs.items() if still_moves(*series(traces, metric), window))
-    return replace(Limits.of_network(network, own), moving=moving)
+    """The limits of runs by setting, for means over the last `window`; `own` are networks as large as the paper's.
 
-
-def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
-    """Whether a mean over a window of rounds moved by more than its standard error over the last fifth of a run.
-
-    Args:
-        rounds: of the records, (points,).
-        values: of the metric, (seeds, points); seeds that diverged are left out.
-        window: the last rounds, over which a level is averaged.
+    The window may be shorter than the distance of two records: then it has the last record.
     """
-    begins = rounds[-1] - LAST_FIFTH * (rounds[-1] - rounds[0])
-    finite = values[np.isfinite(values).all(axis=1)]
-    if not len(finite):
-        return False
-    before, after = (finite[:, (rounds > end - window) & (rounds <= end)].mean(axis=1) for end in (begins, rounds[-1]))
-    error = error_of_mean(after) if len(finite) > 1 else 0.0
-    return bool(abs(after.mean() - before.mean()) > error)
+    plateaus = {str(name): find_plateau(*series(traces, metric), window) for name, traces in runs.items()}
+    seconds = {
+        str(name): sum(float(trace.arrays[SECONDS].sum()) for trace in traces)
+        for name, traces in runs.items() if all(SECONDS in trace.arrays for trace in traces)
+    }  # fmt: skip
+    return replace(Limits.of_network(network, own), plateaus=plateaus, seconds=seconds)
+
+
+def movement_caption(runs: Mapping[Any, Sequence[Trace]], window: float, metrics: Iterable[str]) -> str:
+    """A sentence for captions on the runs that have not reached their plateau in one of the metrics, or nothing."""
+    found = Limits()
+    for metric in metrics:
+        found |= limits_of("", (), runs, window, metric)
+    return found.caption
 
 
 def levels_by_name(found: Mapping[Any, np.ndarray], symbol: str = "") -> dict[Any, Level]:

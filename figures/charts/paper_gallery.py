@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -16,6 +17,7 @@ from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, new_figure
 
 SMOOTH = 0.03  # the papers' moving average over 3 % of the points
+SECONDS = "core_seconds"  # array of a trace: the measured seconds of each seed on one core
 Traces = Mapping[str, Sequence[Trace]]
 
 
@@ -41,8 +43,17 @@ def traces_of(
     for outcome in execute(runs, store, workers=workers, progress=progress):
         if outcome.failed:
             raise FedboundsError(f"{sweep.name}, {outcome.run.title}: {outcome.status}")
-        grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(store.load(outcome.run.key))
+        trace, record = store.load(outcome.run.key), store.read_status(outcome.run.key).record
+        grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(_with_seconds(trace, record["seconds"]))
     return grouped
+
+
+def _with_seconds(trace: Trace, seconds: float | None) -> Trace:
+    """The trace with the seconds of its run, in equal parts for its seeds."""
+    if seconds is None:
+        return trace
+    each = np.full(len(trace.statuses), seconds / len(trace.statuses))
+    return replace(trace, arrays={**trace.arrays, SECONDS: each}, dims={**trace.dims, SECONDS: ("seed",)})
 
 
 def series(traces: Sequence[Trace], metric: str) -> tuple[np.ndarray, np.ndarray]:

@@ -63,6 +63,15 @@ class Level:
         """Whether both have a value for each of the same seeds."""
         return bool(self.values) and len(self.values) == len(other.values) and self.ids == other.ids
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a number without error or seeds, such as a border."""
+        return not self.values and not self.error and self.degrees == inf
+
+    def on_seeds_of(self, other: Level) -> Level:
+        """A constant as the same value for each seed of another level."""
+        return replace(self, values=(self.mean,) * len(other.values), ids=other.ids, degrees=None)
+
     def minus(self, other: Level) -> Level:
         """The difference: paired if both are over the same seeds, else with Welch's degrees of freedom.
 
@@ -76,6 +85,10 @@ class Level:
         name = " - ".join(filter(None, (self.name, other.name)))
         if not isfinite(self.mean - other.mean):
             return Level(self.mean - other.mean, 0.0, max(self.seeds, other.seeds), name=name)
+        if other.is_constant and self.values:
+            return self.minus(other.on_seeds_of(self))
+        if self.is_constant and other.values:
+            return self.on_seeds_of(other).minus(other)
         if self.is_paired_with(other):
             return replace(Level.from_values(np.subtract(self.values, other.values), name), ids=self.ids)
         squares, freedoms = (self.error**2, other.error**2), (self.freedom, other.freedom)
@@ -162,14 +175,44 @@ class Test:
 
     def seeds_needed(self, level: float) -> float:
         """The least number of seeds that would decide with power 0.8 at a level, for these means and deviations."""
+        return least_number(lambda seeds: self._power(seeds, level), self.seeds)
+
+    def is_powered(self, level: float) -> bool:
+        """Whether these seeds decide for a difference like this one with power 0.8 at a level."""
+        return self._power(self.seeds, level) >= POWER
+
+    def _power(self, seeds: int, level: float) -> float:
         least = min(self.margins, key=lambda m: m.mean)
         margins = self.margins if self.claimed else (least.times(-1),)
         sides = 2 if len(self.margins) == 1 else 1
+        return 1 - sum(1 - power_of(m, seeds, level / sides) for m in margins)
 
-        def power(seeds: int) -> float:
-            return 1 - sum(1 - power_of(m, seeds, level / sides) for m in margins)
+    def detectable(self, level: float) -> float:
+        """The smallest difference that these seeds find with power 0.8 at a level; nan if there is no error.
 
-        return least_number(power, self.margins[0].seeds)
+        Example:
+            >>> test = is_above_zero(Level.from_values(np.array([1.0, 2.0, 3.0, 4.0, 5.0])))
+            >>> isinstance(test, Test) and round(test.detectable(0.05), 2)
+            2.66
+        """
+        if not self.gap.error or not isfinite(self.gap.error) or not self.gap.freedom > 0:
+            return nan
+        low, high = 0.0, 1e6 * self.gap.error
+        for _ in range(60):
+            middle = (low + high) / 2
+            found = power_of(replace(self.gap, mean=middle), self.seeds, level / 2) >= POWER
+            low, high = (low, middle) if found else (middle, high)
+        return high
+
+    @property
+    def seeds(self) -> int:
+        """Their number."""
+        return self.margins[0].seeds
+
+    @property
+    def unpaired(self) -> bool:
+        """Whether means are compared without their seeds."""
+        return self.gap.degrees is not None
 
     def words(self, p: float) -> str:
         """The difference with its 95 % interval, the p-value and the corrected one.
@@ -187,7 +230,7 @@ class Test:
     @property
     def kind(self) -> str:
         """The name of the test."""
-        return "paired t" if self.gap.degrees is None else "Welch's t, unpaired"
+        return "Welch's t, unpaired" if self.unpaired else "paired t"
 
     @property
     def names(self) -> frozenset[str]:
@@ -221,13 +264,26 @@ class SignTest:
 
     def seeds_needed(self, level: float) -> float:
         """The number of seeds that would decide with power 0.8 at the same share, by the normal approximation."""
-        share = self.successes / self.seeds if self.seeds else 0.5
-        centered = Level(share - 0.5, (share * (1 - share) / max(self.seeds, 1)) ** 0.5, self.seeds, degrees=inf)
-        return least_number(lambda seeds: power_of(centered, seeds, level / 2, under=0.5), self.seeds)
+        return least_number(lambda seeds: self._power(seeds, level), self.seeds)
+
+    def is_powered(self, level: float) -> bool:
+        """Whether so many seeds decide at a share like this one with power 0.8 at a level."""
+        return self._power(self.seeds, level) >= POWER
+
+    def _power(self, seeds: int, level: float) -> float:
+        share = abs(self.successes / self.seeds - 0.5) if self.seeds else 0.0
+        centered = Level(share, (0.25 - share**2) ** 0.5 / max(self.seeds, 1) ** 0.5, self.seeds, degrees=inf)
+        return power_of(centered, seeds, level / 2, under=0.5)
+
+    def detectable(self, level: float) -> float:
+        """Not defined for shares: nan."""
+        return nan
 
     def words(self, p: float) -> str:
         """The number of seeds, the p-value and the corrected one."""
         return f"{self.name}: in {self.successes} of {self.seeds} seeds, p {self.p:.2g}, corrected {p:.2g}"
+
+    unpaired = False  # it counts seeds
 
     @property
     def kind(self) -> str:
@@ -324,13 +380,16 @@ class TestFinding:
 
 
 def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None = None) -> TestFinding:
-    """Whether a part agrees after Holm's correction of its family (default: its own tests)."""
+    """Whether a part agrees after Holm's correction of its family (default: its own tests).
+
+    A test disagrees only if its seeds find a difference like the measured one with power 0.8.
+    """
     known = holm(tests_in(part)) if corrected is None else corrected
     if isinstance(part, PartialFinding):
         return _decide_parts(part, [decide(one, known) for one in part.parts])
     if isinstance(part, (Test, SignTest)):
         found = known[part.key]
-        if found.p <= LEVEL:
+        if found.p <= LEVEL and (part.claimed or part.is_powered(found.level)):
             return TestFinding(part.claimed)
         return TestFinding(None, part.seeds_needed(found.level), part.claimed)
     return TestFinding(part)

@@ -17,7 +17,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_outputs
 from fedbounds.bounds.inputs.user_files import read_bytes, read_text, record_inputs
 from fedbounds.bounds.theory.registry import paper
-from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
+from fedbounds.figures.charts.verdicts import COLUMNS, VERDICTS
 from fedbounds.figures.report.page import DOCUMENT, figure_of, fragment, report_outputs, software, write_report
 from fedbounds.figures.report.theory import erratum_document, result_document, verdict_document
 
@@ -145,17 +145,11 @@ def describe_counts(claims: list[dict[str, str]]) -> str:
     """The number of claims of each verdict, in words.
 
     Example:
-        >>> describe_counts([{"verdict": "agrees"}, {"verdict": "disagrees"}, {"verdict": "agrees"}])
-        '2 agree, 1 disagrees'
-        >>> describe_counts([{"verdict": "not tested at this scale"}])
-        '1 is not tested at this scale'
+        >>> describe_counts([{"verdict": "reproduced"}, {"verdict": "not reproduced"}, {"verdict": "reproduced"}])
+        '2 are reproduced, 1 is not reproduced'
     """
-    found, said = Counter(claim["verdict"] for claim in claims), []
-    for one in ("agrees", "disagrees", "inconclusive", NOT_TESTED):
-        verb = one.endswith("agrees")
-        if count := found[one]:
-            words = one if verb and count == 1 else one[:-1] if verb else f"{'is' if count == 1 else 'are'} {one}"
-            said.append(f"{count} {words}")
+    found = Counter(claim["verdict"] for claim in claims)
+    said = [f"{found[one]} {'is' if found[one] == 1 else 'are'} {one}" for one in VERDICTS if found[one]]
     return ", ".join(said) or "none"
 
 

@@ -22,7 +22,7 @@ from fedbounds.figures.charts.overlay import overlay
 from fedbounds.figures.charts.paper_gallery import Traces
 from fedbounds.figures.charts.picture import COLORS, Curve, Picture, figure_outputs, new_figure
 from fedbounds.figures.charts.theory import breakdown
-from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
+from fedbounds.figures.charts.verdicts import COLUMNS
 from fedbounds.figures.papers.arbitrary_participation.claims import ordering
 from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery, compare_all, guarantee_picture
 from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE, Scale, demo_scale
@@ -63,10 +63,8 @@ class Demonstration:
             lines.append(f"  {name:<18} {loss:>18} {accuracy:>18}")
         lines += ["", "The ordering that the paper reports, at this scale, seed by seed"]
         for c in self.claims:
-            lines.append(f"  {c.at_this_scale:<12}  {c.text}{f' ({c.here.power})' if c.here.power else ''}")
-        for reason in dict.fromkeys(c.limits for c in self.claims if c.limits):
-            lines += textwrap.wrap(f"The paper's claim itself is {NOT_TESTED}: {reason}.", WIDTH, initial_indent="  ",
-                                   subsequent_indent="  ")  # fmt: skip
+            lines += textwrap.wrap(f"{c.verdict:<14}  {c.text}{f' ({c.note})' if c.note else ''}", WIDTH,
+                                   initial_indent="  ", subsequent_indent=" " * 18)  # fmt: skip
         lines += ["", *textwrap.wrap(self.gain, WIDTH, initial_indent="  ", subsequent_indent="  ")]
         lines += ["", "The exact expected gradient norm under Theorem 3.1, on a quadratic with known constants"]
         for name, c in self.comparisons.items():
@@ -87,9 +85,9 @@ class Demonstration:
     def gain(self) -> str:
         """The effect of amplification in a sentence."""
         best = self.claims[0]
-        if best.here.agrees is None:
-            return f"Whether amplification helps cannot be told from these seeds: {best.measured}"
-        return f"Amplification {'helps' if best.here.agrees else 'is not best'} here: {best.measured}"
+        if best.agrees is None:
+            return f"Whether amplification helps cannot be told from these runs: {best.measured}"
+        return f"Amplification {'helps' if best.agrees else 'is not best'} here: {best.measured}"
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `fedbounds demo --json` prints."""

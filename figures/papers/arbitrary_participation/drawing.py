@@ -15,6 +15,7 @@ from fedbounds.empirical.problems import problem_from_spec, random_quadratic
 from fedbounds.empirical.simulation.moments import moments
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import movement_caption
 from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.paper_gallery import SMOOTH, PaperGallery, convergence, series
@@ -100,11 +101,14 @@ class Gallery(PaperGallery[ex.Scale]):
     def convergence(self, title: str, runs: Mapping[str, list[Trace]], note: str) -> Picture:
         """Convergence after the common initial phase, with the tuning of the step sizes."""
         start = self.scale.initial_rounds + self.scale.rounds // 10
-        picture = convergence(title, runs, self.scale, note, start)
+        picture = convergence(title, runs, self.scale, note + self._movement(runs), start)
         tuning = {"step sizes tuned before": dict(self.scale.steps)} if self.scale.steps else {
             name: found.to_dict() for name, found in self.tunings.items()
         }  # fmt: skip
         return replace(picture, provenance={**picture.provenance, "tuning": tuning})
+
+    def _movement(self, runs: Mapping[str, list[Trace]]) -> str:
+        return movement_caption(runs, self.scale.last, ("train_loss", "test_accuracy"))
 
     def describe_tuning(self, *names: str) -> str:
         """The step sizes of some methods and their tuning, for captions."""
@@ -130,7 +134,8 @@ class Gallery(PaperGallery[ex.Scale]):
         """Independent and regularized participation, all clients available."""
         note = f"All clients available; plain FedAvg, gamma = {self.scale.initial_step:g} from the first round on."
         runs = self.always_available_runs()
-        return convergence("Figure D.1: independent and regularized participation", runs, self.scale, note)
+        title = "Figure D.1: independent and regularized participation"
+        return convergence(title, runs, self.scale, note + self._movement(runs))
 
     def figure_d_2(self) -> Picture:
         """The step size with and without amplification."""
@@ -154,7 +159,7 @@ class Gallery(PaperGallery[ex.Scale]):
             title=title,
             caption=f"{title}. P = {self.scale.interval}; {lost} settings that diverged in a seed are left out. "
             f"{self.scale.words}, none of which chose a step size. Moving average over 3 % of the points; mean and "
-            "standard deviation over seeds.",
+            f"standard deviation over seeds.{self._movement(runs)}",
             alternative=f"Four panels, training loss and test accuracy for eta = 1 and 10, for {', '.join(runs)}.",
             provenance={"scale": self.scale.words, "runs": {k: v[0].spec for k, v in runs.items()}},
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.claims import FigureClaim, limits_of
+from fedbounds.figures.charts.claims import FigureClaim, limits_of, movement_caption
 from fedbounds.figures.charts.curves import Scale, panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
@@ -235,6 +235,7 @@ class Gallery(PaperGallery[ex.Scale]):
             for name, group in groups.items()
         }
         scale = self.scale
+        runs = {name.replace("$", ""): self.final_runs(one) for name, one in settings.items()}
         return panels(
             curves,
             x_label="round $t$",
@@ -244,7 +245,8 @@ class Gallery(PaperGallery[ex.Scale]):
             f"Each curve has step sizes of its own, with the lowest Phi on {scale.tuning} other seeds: of "
             f"{scale.budget} settings where all clients participate and alpha = {ex.ALPHA:g}, else of {scale.retuning} "
             f"settings from the best of those, and up to {scale.extensions} more where it stands at an edge. "
-            f"{MEASURED[problem]} {scale.words}. Mean and standard deviation over seeds.",
+            f"{MEASURED[problem]} {scale.words}. Mean and standard deviation over seeds."
+            f"{movement_caption(runs, scale.last, [metric])}",
             alternative=f"{AXIS[problem].capitalize()} against rounds for {', '.join(settings).replace('$', '')}.",
             provenance=self._provenance({label: self.tune(one) for label, one in settings.items()}),
         )
@@ -360,7 +362,8 @@ def picture(title: str, found: Sequence[Compared]) -> Picture:
     for one in found:
         chi = ", ".join(f"{one.chi_squared(label):.2f} of {label}" for label in one.runs)
         notes.append(f"E = {one.most}: chi^2 {chi}")
-    scale = found[0].scale
+    scale, problem = found[0].scale, found[0].problem
+    runs = {f"{label} (E = {one.most})": traces for one in found for label, traces in one.runs.items()}
     scales: list[Scale] = ["log" if metric is ex.PHI else "linear" for metric in (ex.PHI, ex.ACCURACY) for _ in found]
     drawn = panels(
         groups,
@@ -371,7 +374,8 @@ def picture(title: str, found: Sequence[Compared]) -> Picture:
         f"from 2 to E local steps once per seed and kept, whatever it holds. Every method's four step sizes have the "
         f"lowest Phi, and what it still moves, of {scale.budget} settings (up to {scale.extensions} more where the "
         f"best stood at an edge) of the same search from the same start on {scale.tuning} other seeds. "
-        f"{'; '.join(notes)}. {_describe_predictions(found)} {scale.words}. Mean and standard deviation over seeds.",
+        f"{'; '.join(notes)}. {_describe_predictions(found)} {scale.words}. Mean and standard deviation over seeds."
+        f"{movement_caption(runs, scale.last, (ex.PHI[problem], ex.ACCURACY[problem]))}",
         alternative="Phi and test accuracy against rounds for normalized averaging, naive averaging and momentum.",
         provenance={
             "scale": scale.words,

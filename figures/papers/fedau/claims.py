@@ -56,14 +56,21 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
             where = f"{pattern}, {name} accuracy"
             columns[where] = accuracy_levels(gallery, runs, metric)
             claims += limits(gallery, runs, metric).apply(table_1(where, columns[where]))
-    small = Limits.of_network(gallery.scale.network, ex.PAPER_NETWORKS)
-    claims += small.apply([cutoff_claim(columns)])
+    cutoffs = {
+        f"{label} ({pattern})": runs[label]
+        for pattern, runs in gallery.by_pattern.items() for label in (ex.FEDAU, ex.FEDAU_INF)
+    }  # fmt: skip
+    both = limits(gallery, cutoffs, "train_accuracy") | limits(gallery, cutoffs, "test_accuracy")
+    claims += both.apply([cutoff_claim(columns)])
+    by_alpha = {f"{k} (alpha_p = {a:g})": v for a, runs in gallery.by_alpha.items() for k, v in runs.items()}
     for name, metric in ACCURACIES.items():
         found = {a: accuracy_levels(gallery, runs, metric) for a, runs in gallery.by_alpha.items()}
-        claims += small.apply(table_d_1_1(f"{name} accuracy", found))
+        compared = {k: v for k, v in by_alpha.items() if k.startswith((ex.FEDAU, ex.PARTICIPATING, ex.ALL))}
+        claims += limits(gallery, compared, metric).apply(table_d_1_1(f"{name} accuracy", found))
+    top = {label: gallery.by_pattern["Bernoulli"][label] for label in ex.TOP}
     for name, metric in CLIENT_METRICS.items():
         spread = {label: metrics[metric].std(axis=1) for label, metrics in gallery.by_client.items()}
-        claims += small.apply(table_d_3_1(name, levels_by_name(spread)))
+        claims += limits(gallery, top, metric).apply(table_d_3_1(name, levels_by_name(spread)))
     for mean, runs in gallery.by_mean.items():
         for name, metric in ACCURACIES.items():
             found = accuracy_levels(gallery, runs, metric)

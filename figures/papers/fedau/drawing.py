@@ -9,8 +9,9 @@ import numpy as np
 
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
 from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import movement_caption
 from fedbounds.figures.charts.curves import panels
-from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, convergence, dot_chart, final_accuracy
+from fedbounds.figures.charts.paper_gallery import PaperGallery, convergence, dot_chart, final_accuracy
 from fedbounds.figures.charts.picture import Curve, Picture, new_figure
 from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, tune_by_runs
@@ -127,11 +128,16 @@ class Gallery(PaperGallery[ex.Scale]):
             x_label="$K$ (the last point: no cut-off)",
             y_labels=[f"{group} in %" for group in groups],
             title=title,
-            caption=f"{title}, Bernoulli participation, for several lower bounds on the rates. {self._note()}",
+            caption=f"{title}, Bernoulli participation, for several lower bounds on the rates. {self._note()}"
+            f"{self._movement({f'lower bound {floor:g}': by_K for floor, by_K in self.by_cutoff.items()}, metrics)}",
             alternative=f"Accuracy against K for the lower bounds {', '.join(f'{floor:g}' for floor in ex.FLOORS)}.",
             provenance=self._provenance([ex.cutoff(K) for K in self.scale.cutoffs]),
             x_scale="log",
         )
+
+    def _movement(self, groups: Mapping[str, Mapping[Any, list[Trace]]], metrics: Mapping[str, str]) -> str:
+        runs = {f"{label} ({group})": traces for group, of in groups.items() for label, traces in of.items()}
+        return movement_caption(runs, self.scale.last, metrics.values())
 
     def _band(self, label: str, x: np.ndarray, values: np.ndarray) -> Curve:
         mean, spread = values.mean(axis=0), values.std(axis=0)
@@ -164,6 +170,7 @@ class Gallery(PaperGallery[ex.Scale]):
         steps = "; ".join(f"{label} {self.tune(label).words}" for label in ex.METHODS)
         note = f"Bernoulli participation. Step sizes: {self._tuning}: {steps}."
         runs, start = self.by_pattern["Bernoulli"], self.scale.rounds // 10
+        note += movement_caption(runs, self.scale.last, ("train_loss", "test_accuracy"))
         picture = convergence("Figure D.2: seven methods", runs, self.scale, note, start)
         return replace(picture, provenance=self._provenance())
 
@@ -212,6 +219,7 @@ class Gallery(PaperGallery[ex.Scale]):
         note = self._note("the pattern in question")
         paired = "A seed's data and rates are the same for all methods, so that differences are clearer than the bars."
         caption = f"{title}. {note} {paired} Cyclic participation is stationary here; in the paper's code it is not."
+        caption += self._movement(self.by_pattern, ACCURACIES)
         return dot_chart(title, values, "accuracy in %", caption, self._provenance(patterns=[*ex.PATTERNS]))
 
     def table_d_1_1(self) -> Picture:
@@ -224,7 +232,7 @@ class Gallery(PaperGallery[ex.Scale]):
         title = "Table D.6.1: the mean participation rate, no lower bound"
         return self._lines(title, self.by_mean, "mean of $p_n$")
 
-    def _lines(self, title: str, runs: Mapping[float, Traces], x_label: str) -> Picture:
+    def _lines(self, title: str, runs: Mapping[float, Mapping[str, list[Trace]]], x_label: str) -> Picture:
         groups = {
             f"{name} accuracy": [
                 self._band(
@@ -239,7 +247,8 @@ class Gallery(PaperGallery[ex.Scale]):
             x_label=x_label,
             y_labels=["%", "%"],
             title=title,
-            caption=f"{title}, Bernoulli participation. {self._note()}",
+            caption=f"{title}, Bernoulli participation. {self._note()}"
+            f"{self._movement({f'{value:g}': of for value, of in runs.items()}, ACCURACIES)}",
             alternative=f"Training and test accuracy against {x_label} for {', '.join(ex.METHODS)}.",
             provenance=self._provenance(),
             x_scale="log",

@@ -129,12 +129,14 @@ def trained_claims(gallery: Gallery) -> list[FigureClaim]:
     here = gallery.convolutional
     convolved = here.runs_of(here.scale.labels, ex.LABELS)
     claims += limits(here, convolved).apply(table_1(f"{ex.LABELS}, convolutions", accuracy_levels(here, convolved)))
-    limit = Limits.of_network(gallery.scale.network, ex.PAPER_NETWORKS)
-    claims += limit.apply(partition_claim(k, [column[k] for column in found.values()]) for k in gallery.scale.labels)
+    for label in gallery.scale.labels:
+        runs = {split: of[label] for split, of in gallery.by_partition.items()}
+        claim = partition_claim(label, [column[label] for column in found.values()])
+        claims += limits(gallery, runs).apply([claim])
     text = gallery.sequential
     spoken = text.runs_of(ex.ON_TEXT, ex.SPEAKERS)
     claims += limits(text, spoken).apply(text_claims(accuracy_levels(text, spoken)))
-    claims.append(equal_bits_claim(gallery))
+    claims += limits(gallery, gallery.by_partition[ex.LABELS]).apply([equal_bits_claim(gallery)])
     claims += limits(gallery, gallery.ablation).apply(figure_4(accuracy_levels(gallery, gallery.ablation)))
     here = gallery.on_digits
     fedavg = here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG][: here.scale.noise_seeds]

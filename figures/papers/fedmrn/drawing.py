@@ -10,7 +10,7 @@ import numpy as np
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.claims import level
+from fedbounds.figures.charts.claims import level, movement_caption
 from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, dot_chart, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
@@ -83,11 +83,12 @@ class Gallery(PaperGallery[ex.Scale]):
     def with_convolutions(self) -> Picture:
         """Table 1 with a small network of the paper's kind."""
         here = self.convolutional
-        found = {k: {"": here.accuracy(v)} for k, v in here.runs_of(here.scale.labels, ex.LABELS).items()}
+        runs = here.runs_of(here.scale.labels, ex.LABELS)
+        found = {k: {"": here.accuracy(v)} for k, v in runs.items()}
         title = "Table 1 with convolutions and batch normalization, on Non-IID-2"
         note = "Factors, shifts and running statistics of the normalization travel in full precision, as in the paper."
-        return dot_chart(title, {"": found}, "test accuracy in %", f"{title}. {note} {here._note()}",
-                         here._provenance([ex.LABELS]))  # fmt: skip
+        caption = f"{title}. {note} {here._note()}{here._movement(runs)}"
+        return dot_chart(title, {"": found}, "test accuracy in %", caption, here._provenance([ex.LABELS]))
 
     @cached_property
     def ablation(self) -> dict[str, list[Trace]]:
@@ -132,13 +133,22 @@ class Gallery(PaperGallery[ex.Scale]):
         }
         title = "Table 1: test accuracy on three partitions"
         note = "Bars are a standard deviation over seeds; a seed's split is the same for all methods."
-        return dot_chart(title, values, "%", f"{title}. {note} {self._note()}", self._provenance(ex.PARTITIONS))
+        caption = f"{title}. {note} {self._note()}{self._movement(self._in_partitions)}"
+        return dot_chart(title, values, "%", caption, self._provenance(ex.PARTITIONS))
+
+    @property
+    def _in_partitions(self) -> dict[str, list[Trace]]:
+        return {f"{label} ({split})": v for split, runs in self.by_partition.items() for label, v in runs.items()}
+
+    def _movement(self, runs: Mapping[str, Sequence[Trace]]) -> str:
+        return movement_caption(runs, self.scale.last, ["test_accuracy"])
 
     def table_2(self) -> Picture:
         """Accuracy minus that of FedAvg."""
         found = {label: {"": lack} for label, lack in self.lacks().items()}
         title = "Table 2: accuracy minus that of FedAvg, summed over the partitions"
-        return dot_chart(title, {"": found}, "points", f"{title}. {self._note()}", self._provenance(ex.PARTITIONS))
+        caption = f"{title}. {self._note()}{self._movement(self._in_partitions)}"
+        return dot_chart(title, {"": found}, "points", caption, self._provenance(ex.PARTITIONS))
 
     @cached_property
     def on_text(self) -> dict[str, np.ndarray]:
@@ -157,7 +167,8 @@ class Gallery(PaperGallery[ex.Scale]):
             "done."
         )
         labels = [label for label in ex.ON_TEXT if label not in ex.AS_IN]
-        return dot_chart(title, {"": found}, "test accuracy in %", f"{title}. {note} {here._note()}",
+        return dot_chart(title, {"": found}, "test accuracy in %", f"{title}. {note} {here._note()}"
+                         f"{here._movement(here.runs_of(ex.ON_TEXT, ex.SPEAKERS))}",
                          here._provenance([ex.SPEAKERS], labels))  # fmt: skip
 
     def lacks(self) -> dict[str, np.ndarray]:
@@ -191,7 +202,7 @@ class Gallery(PaperGallery[ex.Scale]):
             y_labels=["%"] * len(groups),
             title=title,
             caption=f"{title}. {lengths} {self._note()} Bands are a standard deviation over seeds; a run that diverged "
-            "is not drawn from there on.",
+            f"is not drawn from there on.{self._movement(runs)}",
             alternative=f"Test accuracy of {len(runs)} methods against {x_label}.",
             provenance=self._provenance([ex.LABELS]),
             x_scale="log" if bits else "linear",
@@ -206,7 +217,8 @@ class Gallery(PaperGallery[ex.Scale]):
             "SM: random masks, else those of the signs; PM: masks come in step by step, else at once; FedAvg w. SM: "
             "masks after the training. What lacks a part has FedMRN's settings, the others have their own."
         )
-        return dot_chart(title, {"": found}, "test accuracy in %", f"{title}. {note} {self._note()}",
+        return dot_chart(title, {"": found}, "test accuracy in %", f"{title}. {note} {self._note()}"
+                         f"{self._movement(self.ablation)}",
                          self._provenance([ex.LABELS], [k for k in ex.ABLATION if k not in ex.AS_IN]))  # fmt: skip
 
     def figure_5(self) -> Picture:
@@ -219,6 +231,10 @@ class Gallery(PaperGallery[ex.Scale]):
                 groups.setdefault(label, []).append(seed_curve(law, np.array(list(runs)), values))
             level_ = here.accuracy(here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG])[: here.scale.noise_seeds]
             groups[label].append(seed_curve("FedAvg", np.array(list(runs)), np.tile(level_[:, None], len(runs))))
+        moving = {
+            f"{label} ({law} {alpha:.2g})": runs
+            for label, laws in here.by_amplitude.items() for law, of in laws.items() for alpha, runs in of.items()
+        }  # fmt: skip
         title = "Figure 5: the amplitude of the noise, on digits, Non-IID-2"
         steps = ", ".join(f"{here.tune(k, ex.LABELS).winner['local_step_size']:.3g} for {k}" for k in groups)
         picture = panels(
@@ -229,7 +245,7 @@ class Gallery(PaperGallery[ex.Scale]):
             caption=f"{title}: uniform on [-alpha, alpha], Gaussian of standard deviation alpha, Bernoulli +-alpha. "
             f"The paper's amplitudes are {', '.join(f'{share:g}' for share in ex.SHARES)} times 0.01; here they are as "
             "many times FedMRN's, tuned with uniform noise. Learning rates are those tuned for uniform noise on "
-            f"Non-IID-2: {steps}. {here.scale.noise_seeds} seeds. {here._note()}",
+            f"Non-IID-2: {steps}. {here.scale.noise_seeds} seeds. {here._note()}{here._movement(moving)}",
             alternative="Test accuracy against the amplitude of the noise for three laws and both masks.",
             provenance=here._provenance([ex.LABELS], (ex.MRN, ex.MRNS)),
             x_scale="log",

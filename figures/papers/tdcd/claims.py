@@ -1,7 +1,9 @@
 """The paper's claims, compared with its bound and with our runs."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 
 import numpy as np
 
@@ -10,13 +12,13 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.comparison.convergence_slopes import least_squares
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.claims import FigureClaim, Limits, describe_level, levels_by_name, still_moves
+from fedbounds.figures.charts.claims import FigureClaim, Limits, describe_level, levels_by_name
 from fedbounds.figures.charts.paper_gallery import series
 from fedbounds.figures.charts.significance import ALIKE, Level, all_agree, is_above_zero
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs as exact
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_bound_in_time, bound_in_time, steps_up_to
-from fedbounds.figures.papers.tdcd.drawing import Gallery
+from fedbounds.figures.papers.tdcd.drawing import Gallery, movement
 
 AT = {"L": 1.0, "Lmax": 1.0, "Deltainf": 1.0, "Q": 4, "R": 1000, "eta": 0.01}
 SMALL = 1e-4  # a step size at which one local step is far from enough
@@ -77,13 +79,10 @@ def all_trained_claims(gallery: Gallery) -> list[FigureClaim]:
     return [*claims, *silo_claims(gallery)]
 
 
-def limits(task: ex.Task, symbol: str, runs: Runs, metric: str) -> Limits:
-    """Why a scale does not test the paper's claims about the end of training."""
-    network, moving = str(task.problem["network"]), set[str]()
-    for value, one in runs.items():
-        if still_moves(*series(one, metric), last_tenth(one)):
-            moving.add(f"{symbol} = {value}")
-    return Limits("" if network in ex.PAPER_NETWORKS else network, frozenset(moving))
+def limits(task: ex.Task, symbol: str, runs: Runs, metric: str, steps: int = 0) -> Limits:
+    """The runs of a claim, in iterations; `steps` is Q if the runs are not by Q."""
+    of_network = Limits.of_network(str(task.problem["network"]), ex.PAPER_NETWORKS, "iterations")
+    return of_network | movement({f"{symbol} = {value}": (one, steps or value) for value, one in runs.items()}, metric)
 
 
 def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> list[FigureClaim]:
@@ -92,10 +91,10 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
     claims = []
     for clients, runs in by_clients.items():
         where = f"{name}, K = {clients}"
-        small = Limits(limits(task, "Q", runs, task.metric).network)
+        scored = limits(task, "Q", runs, task.metric)
         for latency in LATENCIES:
-            claims += small.apply([is_earlier(timed, where, runs, task.metric, latency)])
-        claims += small.apply([is_gap_growing(timed, where, runs, task.metric)])
+            claims += scored.apply([is_earlier(timed, where, runs, task.metric, latency)])
+        claims += scored.apply([is_gap_growing(timed, where, runs, task.metric)])
         for metric, words, sign in (
             ("train_loss", "a higher training loss", 1),
             (task.metric, f"a lower {task.metric_name}", -1),
@@ -109,7 +108,7 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
                 f"Text on {counted}: the larger Q, the slower per iteration, and the worse the final loss and metric",
             )
             claims += limits(task, "Q", runs, metric).apply([found])
-        claims += small.apply([converges(counted, where, runs)])
+        claims += limits(task, "Q", runs, "train_loss").apply([converges(counted, where, runs)])
     few, many = by_clients.values()
     for metric, words, sign in (
         ("train_loss", "a higher loss", 1),
@@ -124,8 +123,7 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
             all_agree(map(is_above_zero, worse.values())),
             f"Text on {counted}: more clients in a silo end at a slightly higher loss and a slightly lower metric",
         )
-        moving = [limits(task, "Q", runs, metric) for runs in by_clients.values()]
-        both = Limits(moving[0].network, moving[0].moving | moving[1].moving)
+        both = reduce(or_, (limits(task, "Q", runs, metric) for runs in by_clients.values()))
         claims += both.apply([found])
     return claims
 
@@ -142,13 +140,15 @@ def silo_claims(gallery: Gallery) -> list[FigureClaim]:
         "Text on Figure 9: more silos end at a higher loss and reach an F1 later",
     )
     most, fewest = max(finals), min(finals)
-    lost, scored = (limits(task, "N", runs, metric) for metric in ("train_loss", task.metric))
+    lost, scored = (
+        limits(task, "N", runs, metric, gallery.scale.shown_steps) for metric in ("train_loss", task.metric)
+    )
     return [
         *lost.apply([
             FigureClaim("Figure 9", "more silos end at a higher training loss", describe_means(losses),
                   all_agree(more.above(fewer) for fewer, more in pairwise(losses.values())), said),
         ]),
-        *Limits(lost.network).apply([
+        *scored.apply([
             FigureClaim("Figure 9", f"more silos reach an {task.metric_name} later",
                   f"{target:.3f} after {describe_means(reached, '.0f')}",
                   all_agree(more.above(fewer) for fewer, more in pairwise(reached.values())), said),
@@ -212,12 +212,6 @@ def converges(source: str, where: str, runs: Runs) -> FigureClaim:
         source, f"TDCD converges: every seed's loss is lower in the last quarter than in the first ({where})", told_,
         all(falls), "Text on Figures 3 to 9: TDCD converges for all Q, K and N that were tried"
     )  # fmt: skip
-
-
-def last_tenth(runs: Sequence[Trace]) -> int:
-    """The rounds of the last tenth of the records."""
-    rounds = runs[0].arrays["round"]
-    return int(rounds[-1] - rounds[-1 - max(1, len(rounds) // 10)])
 
 
 def final_metric(runs: Sequence[Trace], metric: str) -> np.ndarray:

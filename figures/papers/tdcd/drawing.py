@@ -1,10 +1,12 @@
 """The figures of the paper, by name; for Figures 3 to 9 every number of local steps has its own learning rate."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import Limits, limits_of
 from fedbounds.figures.charts.curves import Scale, panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, series
 from fedbounds.figures.charts.picture import Curve, Picture
@@ -70,7 +72,16 @@ class Gallery(PaperGallery[ex.Scale]):
                 ]
         title = f"Figure {figure}: {task.metric_name} against time on {name}"
         note = "Time is counted in local steps: a round takes 3 link latencies and Q of them."
-        return self._panels(groups, "simulated time", [task.metric_name] * 4, title, note, name, "log")
+        moving = self._movement(name, (task.metric,))
+        return self._panels(groups, "simulated time", [task.metric_name] * 4, title, note, name, "log", moving)
+
+    def _movement(self, name: str, metrics: Sequence[str]) -> str:
+        """A sentence on the runs of a task that have not reached their plateau, or nothing."""
+        runs = {
+            f"Q = {Q} (K = {clients})": (one, Q)
+            for clients in self.scale.task(name).clients for Q, one in self.over_steps(name, clients).items()
+        }  # fmt: skip
+        return reduce(or_, (movement(runs, metric) for metric in metrics)).caption
 
     def by_iterations(self, figure: int, name: str) -> Picture:
         """Training loss and test metric against iterations, for two K."""
@@ -83,7 +94,8 @@ class Gallery(PaperGallery[ex.Scale]):
                 ]
                 labels.append(words)
         title = f"Figure {figure}: training loss and {task.metric_name} against iterations on {name}"
-        return self._panels(groups, "iteration $t$", labels, title, "", name, "linear")
+        return self._panels(groups, "iteration $t$", labels, title, "", name, "linear",
+                            self._movement(name, ("train_loss", task.metric)))  # fmt: skip
 
     def figure_9(self) -> Picture:
         """Training loss and F1 against iterations, for several N."""
@@ -96,7 +108,9 @@ class Gallery(PaperGallery[ex.Scale]):
         note = "A silo's network has the features of the silo as its inputs, so that all of them together grow with N."
         *fewer, most = map(str, runs)
         silos = f"{', '.join(fewer)} or {most} silos" if fewer else f"{most} silos"
-        return self._panels(groups, "iteration $t$", [*groups], title, note, ex.SEQUENCES, "linear", silos)
+        steps = {f"N = {N}": (one, Q) for N, one in runs.items()}
+        moving = (movement(steps, "train_loss") | movement(steps, task.metric)).caption
+        return self._panels(groups, "iteration $t$", [*groups], title, note, ex.SEQUENCES, "linear", moving, silos)
 
     def _panels(
         self,
@@ -107,6 +121,7 @@ class Gallery(PaperGallery[ex.Scale]):
         note: str,
         name: str,
         scale: Scale,
+        moving: str,
         silos: str = "",
     ) -> Picture:
         chosen = {
@@ -119,7 +134,7 @@ class Gallery(PaperGallery[ex.Scale]):
             x_label=x,
             y_labels=y,
             title=title,
-            caption=f"{title}. {note} {words} {self.scale.words}. Means with bands of a standard deviation.",
+            caption=f"{title}. {note} {words} {self.scale.words}. Means with bands of a standard deviation.{moving}",
             alternative=describe_panels(groups, x.replace("$", ""), list(dict.fromkeys(y))),
             provenance={"scale": self.scale.words, "task": words, "learning rates": chosen},
             x_scale=scale,
@@ -143,6 +158,16 @@ def describe_panels(groups: Mapping[str, Sequence[Curve]], x: str, y: Sequence[s
         ends = dict.fromkeys(f"{round(float(c.x[-1]))}" for c in curves)
         seen.append(f"{panel}: at {', '.join(f'{c.y[-1]:.3g}' for c in curves)} after {', '.join(ends)}")
     return f"{drawn[0].upper()}{drawn[1:]}. Curves {', '.join(labels)} end, in this order, {'; '.join(seen)}."
+
+
+def movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metric: str) -> Limits:
+    """The plateaus of runs with their numbers of local steps, in iterations, for means over the last tenth."""
+    found = Limits(unit="iterations")
+    for name, (one, steps) in runs.items():
+        rounds = one[0].arrays["round"]
+        window = float(rounds[-1] - rounds[-1 - max(1, len(rounds) // 10)])
+        found |= limits_of("", (), {name: one}, window, metric).times(steps)
+    return found
 
 
 def curve_over_time(label: str, runs: Sequence[Trace], metric: str, each: float) -> Curve:

@@ -34,7 +34,7 @@ def test_the_exponents_are_those_that_were_planted(tmp_path):
     for name, (measured, bound) in {"N": (-1.0, -1.0), "I": (-0.5, 0.5)}.items():
         slope, promised = exponents(panels[name])
         assert (slope.value, promised) == (pytest.approx(measured), pytest.approx(bound))
-    assert [claim.verdict for claim in ratio_claims(panels)] == ["agrees", "disagrees"]
+    assert [claim.verdict for claim in ratio_claims(panels)] == ["reproduced", "not reproduced"]
     picture = ratios(panels, title="Planted")
     assert "I: measured goes like the power -0.500, the bound like 0.50, which is higher" in picture.caption
     assert all(path.stat().st_size for path in picture.save(tmp_path / "ratio.png"))

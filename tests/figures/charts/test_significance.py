@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,12 +9,8 @@ from scipy import stats
 
 from fedbounds.figures.charts.claims import (
     FigureClaim,
-    Limits,
     correct,
-    level,
     levels_by_name,
-    limits_of,
-    still_moves,
     write_claims,
 )
 from fedbounds.figures.charts.significance import (
@@ -29,7 +24,7 @@ from fedbounds.figures.charts.significance import (
     holm,
     is_above_zero,
 )
-from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
+from fedbounds.figures.charts.verdicts import COLUMNS
 
 RNG = np.random.default_rng(0)
 ONE, OTHER = RNG.normal(1.0, 1.0, 6), RNG.normal(0.5, 2.0, 6)
@@ -106,17 +101,23 @@ def test_a_decision_is_the_p_values_and_turns_with_the_direction(seeds):
         values = planted(p, seeds)
         assert is_above_zero(Level.from_values(values)).p == pytest.approx(p)
         assert decide(is_above_zero(Level.from_values(values))).agrees is (True if decided else None)
-        assert decide(is_above_zero(Level.from_values(-values))).agrees is (False if decided else None)
-        assert decide(Level.from_values(values).below(Level.from_values(0 * values))).agrees is (
-            False if decided else None
-        )
+        assert decide(is_above_zero(Level.from_values(-values))).agrees is None  # the opposite needs power, too
+    clear = Level.from_values(planted(1e-3, seeds))
+    assert decide(is_above_zero(clear.times(-1))).agrees is False
+    assert decide(clear.below(Level.from_values(0 * np.arange(seeds)))).agrees is False
+
+
+def test_a_border_is_compared_seed_by_seed():
+    level_, border = Level.from_values(ONE), Level(0.5, 0.0, 1, name="border", degrees=np.inf)
+    for test, values in ((level_.above(border), ONE - 0.5), (level_.below(border), 0.5 - ONE)):
+        assert not test.unpaired and test.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, rel=1e-9)
 
 
 def test_more_claims_of_a_figure_ask_for_more_and_other_figures_do_not():
     clear = FigureClaim("Figure 1", "", "", is_above_zero(Level.from_values(planted(0.02))))
     others = [FigureClaim("Figure 1", "", "", is_above_zero(Level.from_values(planted(0.5, 5, k)))) for k in (2, 3)]
-    assert clear.verdict == "agrees" and correct([clear, *others])[0].verdict == "inconclusive"
-    assert correct([clear, *(replace(one, source="Figure 2") for one in others)])[0].verdict == "agrees"
+    assert clear.verdict == "reproduced" and correct([clear, *others])[0].verdict == "inconclusive"
+    assert correct([clear, *(replace(one, source="Figure 2") for one in others)])[0].verdict == "reproduced"
     assert "Holm, 3 comparisons" in correct([clear, *others])[0].comparisons
 
 
@@ -184,43 +185,6 @@ def test_parts_are_decided_by_their_share():
     assert decide(all_agree([wide, None])).power == ""  # no seeds decide what has no test
 
 
-def curve(ends, seeds=5, spread=0.1):
-    """Rounds and the values of some seeds, level up to the last fifth and then on a line to its end."""
-    rounds = np.arange(101)
-    values = 0.5 + np.linspace(-spread, spread, seeds)[:, None] + np.zeros((1, 101))
-    values[:, 80:] += np.linspace(0, ends, 21)
-    return rounds, values
-
-
-@pytest.mark.parametrize(("ends", "moves"), [(0.0, False), (0.03, False), (0.2, True), (-0.2, True)])
-def test_a_curve_moves_if_its_level_does_by_more_than_its_standard_error_in_the_last_fifth(ends, moves):
-    rounds, values = curve(ends)
-    error = values[:, -10:].std(axis=0, ddof=1).mean() / 5**0.5
-    assert 0.03 < error < 0.1 and still_moves(rounds, values, 10) is moves
-    early = 0.2 * (rounds < 60) + values
-    assert still_moves(rounds, early, 10) is moves  # what happened before does not count
-    values[0, 90] = np.nan
-    assert still_moves(rounds, values, 10) is moves
-
-
-def runs(values):
-    rounds, of_seeds = values
-    return [SimpleNamespace(arrays={"round": rounds, "loss": of_seeds, "seed": np.arange(len(of_seeds))})]
-
-
-def test_a_claim_about_the_end_is_not_tested_by_a_smaller_network_or_a_curve_that_moves():
-    traces = {"a": runs(curve(0.0)), "b": runs(curve(0.2))}
-    found = {label: level(some_, 10, "loss", label) for label, some_ in traces.items()}
-    claim = FigureClaim("Figure 1", "a below b", "", found["a"].below(found["b"]))
-    assert claim.verdict == "agrees"
-    (moving,) = limits_of("cnn", ["cnn"], traces, 10, "loss").apply([claim])
-    assert (moving.verdict, moving.note, moving.agrees) == (NOT_TESTED, "still moving: b; here: agrees", None)
-    (small,) = limits_of("mlp", ["cnn"], {"a": traces["a"]}, 10, "loss").apply([claim])
-    assert small.note == "network mlp is smaller than the paper's; here: agrees"
-    elsewhere = Limits(moving=frozenset({"c"})).apply([claim])
-    assert elsewhere[0].verdict == "agrees"  # c is not compared
-
-
 def test_the_table_has_intervals_and_what_the_paper_says(tmp_path):
     found = levels_by_name({"a": ONE, "b": OTHER})
     claims = [
@@ -232,7 +196,17 @@ def test_the_table_has_intervals_and_what_the_paper_says(tmp_path):
     assert text.splitlines()[0] == ",".join(COLUMNS)
     assert f"a - b: {ONE.mean() - OTHER.mean():+.3g} [{low:+.3g}, {high:+.3g}], 5 degrees of freedom, p " in text
     assert "(paired t; Holm, 1 comparison)" in text and "Section 1: a is good,a is better" in text
-    assert text.splitlines()[2] == "Figure 1,exact,exact,,,agrees,"
+    assert text.splitlines()[2] == "Figure 1,exact,exact,,,reproduced,,,,,,,,"
+
+
+def test_an_opposite_needs_power_for_a_difference_like_the_measured_one():
+    clear, weak = (is_above_zero(Level.from_values(-planted(p))) for p in (0.004, 0.03))
+    assert decide(clear).agrees is False and decide(weak).agrees is None and weak.p < LEVEL
+    assert decide(is_above_zero(Level.from_values(planted(0.03)))).agrees is True  # the claim itself needs significance
+    assert decide(weak).seeds_needed > 5
+    test = is_above_zero(Level.from_values(planted(0.03)))
+    found = replace(test.gap, mean=test.detectable(LEVEL))
+    assert stats.nct.sf(stats.t.isf(LEVEL / 2, 4), 4, found.mean / found.error) == pytest.approx(0.8, abs=1e-6)
 
 
 def test_the_smaller_of_more_corrected_levels_is_never_above_the_next():

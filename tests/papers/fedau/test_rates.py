@@ -10,7 +10,7 @@ def test_known_rates_fall_as_predicted_exactly():
     rates = known_rates((500, 2000, 8000), 2000)
     assert [one.predicted for one in rates.values()] == [-0.5, -0.5, -1.0]
     claims = rate_claims(rates)
-    assert len(claims) == 6 and {claim.verdict for claim in claims} == {"agrees"}
+    assert len(claims) == 6 and {claim.verdict for claim in claims} == {"reproduced"}
 
 
 def test_fedau_has_an_interval_over_its_seeds():

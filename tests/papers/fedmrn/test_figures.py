@@ -82,7 +82,7 @@ def test_real_masks_are_drawn_under_their_guarantees_and_a_network_without_one(g
     assert not on.guarantee and on.constants["G"].source == "trajectory" and on.constants["L"].source == "estimated"
     errors = simulated.errors_of_uses(8)
     assert np.isinf(errors[:, 0]).all() and errors[:, 1:].min() > simulated.digits_problem().dimension ** 0.5
-    assert [claim.verdict for claim in simulated_claims(gallery)] == ["agrees", "disagrees"]
+    assert [claim.verdict for claim in simulated_claims(gallery)] == ["reproduced", "not reproduced"]
 
 
 def test_masks_have_no_relative_error_and_other_operators_have_one(gallery):
@@ -97,7 +97,7 @@ def test_masks_have_no_relative_error_and_other_operators_have_one(gallery):
 
 def test_claims_are_those_of_the_moments(gallery):
     verdicts = {claim.text: claim.verdict for claim in exact_claims(gallery)}
-    assert [text for text, verdict in verdicts.items() if verdict == "disagrees"] == [
+    assert [text for text, verdict in verdicts.items() if verdict == "not reproduced"] == [
         "the gap falls like 1/T, with the amplitude that Theorem 1 prescribes",
         "masks satisfy Assumption 4 with some q",
     ]

@@ -1,0 +1,104 @@
+"""Whether a run has reached its plateau, and the rounds that it would take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from fedbounds.figures.charts.significance import error_of_mean
+
+LAST_FIFTH = 0.2  # of a run, over which the judged quantity must stay level
+BEGINS = (0.8, 0.876)  # shares of a run to compare the end with; no period divides both distances to the end
+SLOWEST = 0.05  # decay of the movement over a whole run; a slower one cannot be extrapolated
+FALLS = -0.5  # correlation of the logarithm of the movement with the rounds, at most; else it oscillates
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """The movement of the judged quantity over the last fifth of a run.
+
+    Attributes:
+        rounds: of the run.
+        moved, error: the largest change of the mean over seeds, and its standard error: of the mean or of the change,
+            whichever is larger.
+        needed: rounds that a plateau takes at least.
+        falls: whether the movement falls, so that `needed` is an extrapolation; else it is the least length of a run
+            whose last fifth begins where this run ends.
+    """
+
+    rounds: int
+    moved: float
+    error: float
+    needed: float
+    falls: bool = True
+
+    @property
+    def reached(self) -> bool:
+        """Whether the quantity moved by less than its standard error.
+
+        Example:
+            >>> [Plateau(100, moved, 0.1, 500).reached for moved in (0.0, 0.09, 0.11)]
+            [True, True, False]
+        """
+        return self.moved <= self.error
+
+
+def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float) -> Plateau:
+    r"""The plateau rule: the mean over a window has moved by less than its standard error over the last fifth.
+
+    The window at the end of the run is compared with two before. If it moved, the rounds needed follow from the
+    movement over the last fifth of the first t rounds, for t in the last half of the run: if it falls like $e^{-ct}$,
+    it is below the standard error after $T+\ln(\text{moved}/\text{error})/c$ rounds. Curves that fall like a power
+    take more. A run whose movement does not fall needs a last fifth that begins where it ends, at least.
+
+    Args:
+        rounds: of the records, (points,).
+        values: of the judged quantity, (seeds, points); seeds that diverged are left out.
+        window: the last rounds, over which a level is averaged.
+
+    Example:
+        >>> rounds, seeds = np.arange(0, 1001, 10), np.array([[-0.01], [0.01]])
+        >>> find_plateau(rounds, 1 / np.sqrt(rounds + 1) + seeds, 50).reached
+        True
+        >>> slow = find_plateau(rounds, 1 / np.sqrt(rounds + 1) + 0.1 * seeds, 50)
+        >>> slow.reached, round(slow.needed, -3)
+        (False, 3000.0)
+    """
+    finite = values[np.isfinite(values).all(axis=1)]
+    first, last = float(rounds[0]), float(rounds[-1])
+    if not len(finite):
+        return Plateau(int(last), 0.0, 0.0, last)
+    width = max(window, float(np.diff(rounds).max(initial=0)))  # no window is without a record
+
+    def level(share: float) -> np.ndarray:
+        end = first + share * (last - first)
+        return finite[:, (rounds > end - width + 1e-9) & (rounds <= end + 1e-9)].mean(axis=1)
+
+    now = level(1)
+    changes = [now - level(begin) for begin in BEGINS]
+    moved = max(abs(float(change.mean())) for change in changes)
+    error = max(map(error_of_mean, (now, *changes))) if len(finite) > 1 else 0.0
+    if moved <= error:
+        return Plateau(int(last), moved, error, last)
+    shares = np.linspace(0.5, 1, 6)
+    moves = [abs(float((level(share) - level((1 - LAST_FIFTH) * share)).mean())) for share in shares]
+    logarithms = np.log(np.maximum(moves, 1e-300))
+    decay = -float(np.polyfit(shares, logarithms, 1)[0])
+    falls = np.ptp(logarithms) > 0 and np.corrcoef(shares, logarithms)[0, 1] < FALLS
+    least = first + (last - first) / (1 - LAST_FIFTH)
+    if not (error and falls and decay > SLOWEST):
+        return Plateau(int(last), moved, error, least, False)
+    return Plateau(int(last), moved, error, max(least, last + (last - first) * log(moved / error) / decay))
+
+
+def describe_length(needed: float, unit: str = "rounds") -> str:
+    """The length of runs that a plateau needs, to two digits.
+
+    Example:
+        >>> describe_length(5123.4), describe_length(87, "iterations")
+        ('at least about 5,100 rounds', 'at least about 87 iterations')
+    """
+    digit = 10 ** max(int(np.floor(np.log10(max(needed, 1)))) - 1, 0)
+    return f"at least about {int(needed // digit * digit):,} {unit}"

@@ -1,0 +1,153 @@
+"""The plateau rule, and that no claim about runs that still move has a verdict."""
+
+import csv
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fedbounds.figures.charts.claims import FigureClaim, Limits, level, limits_of, movement_caption, write_claims
+from fedbounds.figures.charts.paper_gallery import SECONDS
+from fedbounds.figures.charts.plateau import Plateau, find_plateau
+from fedbounds.figures.charts.significance import Level
+from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
+
+ROUNDS = np.arange(0, 1001, 10)
+SEEDS = 0.01 * np.linspace(-1, 1, 5)[:, None]  # standard error 0.0035
+
+
+def found(curve, window=50, seeds=SEEDS):
+    return find_plateau(ROUNDS, curve + seeds, window)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        ROUNDS / 1000,
+        -ROUNDS / 1000,
+        np.log(ROUNDS + 1),
+        1 - np.exp(-ROUNDS / 300),
+        np.where(ROUNDS < 850, 0, 0.1),
+        *(np.sin(2 * np.pi * ROUNDS / period) for period in (70, 100, 124, 200, 400)),
+    ],
+)
+def test_what_rises_falls_steps_or_oscillates_is_not_at_its_plateau(curve):
+    assert not found(curve).reached and not found(0.1 * curve).reached
+
+
+@pytest.mark.parametrize(
+    "curve", [0 * ROUNDS, np.where(ROUNDS < 700, 0, 1), 1 - np.exp(-ROUNDS / 100), 0.002 * ROUNDS / 200]
+)
+def test_what_was_level_over_the_last_fifth_is_at_its_plateau(curve):
+    assert found(curve).reached and found(-curve).reached
+
+
+def test_an_oscillation_within_the_window_is_averaged():
+    assert found(np.sin(2 * np.pi * (ROUNDS + 5) / 100), window=100).reached
+
+
+def test_noise_hides_no_rise_and_makes_none():
+    rng = np.random.default_rng(0)
+    flat = [found(0, 200, rng.normal(0, 0.05, (5, 1)) + rng.normal(0, 0.05, (5, 101))).reached for _ in range(100)]
+    rises = [found(ROUNDS / 2000, 200, rng.normal(0, 0.05, (5, 101))).reached for _ in range(100)]
+    assert np.mean(flat) > 0.9 and not any(rises)
+
+
+def test_seeds_that_diverged_are_left_out_and_one_seed_shows_no_plateau():
+    values = 0.002 * ROUNDS / 200 + SEEDS
+    values[0, 90:] = np.nan
+    assert find_plateau(ROUNDS, values, 50).reached
+    assert not find_plateau(ROUNDS, values[1:2], 50).reached
+    assert find_plateau(ROUNDS, np.full((2, 101), np.nan), 50).reached  # nothing moves
+
+
+@pytest.mark.parametrize("time", [150, 250, 400])
+def test_the_rounds_needed_are_those_of_an_exponential(time):
+    short = found(np.exp(-ROUNDS / time), seeds=0.1 * SEEDS)
+    long = np.arange(0, int(short.needed * 1.1), 10)
+    assert short.needed > 1000 and find_plateau(long, np.exp(-long / time) + 0.1 * SEEDS, 50).reached
+    half = np.arange(0, int((1000 + short.needed) / 3), 10)
+    assert not find_plateau(half, np.exp(-half / time) + 0.1 * SEEDS, 50).reached
+
+
+def test_a_movement_that_does_not_fall_has_no_extrapolation():
+    rising = found(ROUNDS / 1000)
+    assert rising.needed == 1250 and not rising.falls  # the last fifth of 1,250 rounds begins at round 1,000
+    words = Limits("", {"a": rising, "b": replace(rising, needed=5000, falls=True)}).words
+    assert words.endswith("(a plateau needs at least about 5,000 rounds; the movement does not fall yet)")
+
+
+def runs(curve, seconds=36.0):
+    values = curve + SEEDS
+    arrays = {"round": ROUNDS, "loss": values, "seed": np.arange(5), SECONDS: np.full(5, seconds / 5)}
+    return [SimpleNamespace(arrays=arrays)]
+
+
+def claim_on(traces, window=50):
+    levels = {label: level(some_, window, "loss", label) for label, some_ in traces.items()}
+    return FigureClaim("Figure 1", "a below b", "", levels["a"].below(levels["b"]))
+
+
+def test_a_claim_has_a_verdict_only_if_every_compared_run_is_at_its_plateau():
+    traces = {"a": runs(0 * ROUNDS), "b": runs(1 + 0 * ROUNDS), "c": runs(2 - ROUNDS / 1000)}
+    claim = claim_on(traces)
+    (tested,) = limits_of("cnn", ["cnn"], traces, 50, "loss").apply([claim])
+    assert (tested.verdict, tested.note, tested.limits.seconds) == ("reproduced", "", {"a": 36.0, "b": 36.0})
+    (small,) = limits_of("mlp", ["cnn"], traces, 50, "loss").apply([claim])
+    assert (small.verdict, small.note) == ("reproduced", "network mlp is smaller than the paper's")
+    for curve in (ROUNDS / 1000, np.sin(ROUNDS / 30), np.log(ROUNDS + 1)):
+        for way in (1, -1):
+            moving = traces | {"b": runs(1 + way * curve)}
+            (untested,) = limits_of("cnn", ["cnn"], moving, 50, "loss").apply([claim_on(moving)])
+            assert (untested.verdict, untested.agrees) == (NOT_TESTED, None)
+            assert (
+                untested.note.startswith("still moving after 1,000 rounds: b (a plateau needs ")
+                and "reproduced" not in untested.note
+            )
+
+
+def test_a_claim_that_names_no_run_needs_all_of_them():
+    limits = limits_of("cnn", ["cnn"], {"a": runs(0 * ROUNDS), "c": runs(ROUNDS / 1000)}, 50, "loss")
+    assert [one.verdict for one in limits.apply([FigureClaim("", "", "", True)])] == [NOT_TESTED]
+
+
+def test_the_opposite_must_be_shown_seed_by_seed():
+    one, other = (Level.from_values(mean + SEEDS[:, 0], name) for mean, name in ((1.0, "a"), (2.0, "b")))
+    unpaired = replace(one, values=()).above(replace(other, values=()))
+    claim = FigureClaim("", "", "", unpaired, limits=Limits())
+    assert (claim.verdict, claim.note) == ("inconclusive", "the opposite is not shown seed by seed")
+    noisy = Level.from_values(other.values + 1e-3 * np.arange(5) ** 2, "b")
+    assert FigureClaim("", "", "", one.above(noisy), limits=Limits()).verdict == "not reproduced"
+
+
+def test_the_cost_to_the_plateau_is_that_of_every_run():
+    plateaus = {"a": Plateau(100, 0.2, 0.1, 400), "b": Plateau(100, 0.0, 0.1, 100)}
+    limits = Limits("", plateaus, {"a": 900, "b": 900})
+    assert limits.hours == pytest.approx((900 * 4 + 900) / 3600) and limits.needed == 400
+    assert np.isnan(Limits("", plateaus, {"a": 900}).hours)
+    worse = limits | Limits("", {"b": Plateau(100, 0.2, 0.1, 700)}, {"b": 100})
+    assert set(worse.moving) == {"a", "b"} and worse.needed == 700 and worse.seconds["b"] == 1000
+    assert limits.times(5).needed == 2000 and limits.times(5).rounds == 500
+    assert "after 500 iterations: a (a plateau needs at least about 2,000 iterations" in limits.times(5).words
+
+
+def test_captions_name_what_still_moves():
+    traces = {"a": runs(0 * ROUNDS), "b": runs(1 - np.exp(-ROUNDS / 400))}
+    found = movement_caption(traces, 50, ["loss"])
+    assert found.startswith(
+        " Not tested at this scale: still moving after 1,000 rounds: b (a plateau needs at least about "
+    )
+    assert found.endswith(" core hours).") and not movement_caption({"a": traces["a"]}, 50, ["loss"])
+
+
+def test_the_table_has_rounds_plateau_seeds_power_and_cost(tmp_path):
+    traces = {"a": runs(0 * ROUNDS), "b": runs(1 + 1e-3 * np.sin(ROUNDS))}
+    traces["b"][0].arrays["loss"] = traces["b"][0].arrays["loss"] * np.linspace(0.9, 1.1, 5)[:, None]
+    claims = limits_of("cnn", ["cnn"], traces, 50, "loss").apply([claim_on(traces)])
+    (row,) = csv.DictReader(write_claims(claims, tmp_path / "claims.csv").read_text().splitlines())
+    assert tuple(row) == COLUMNS and row["verdict"] == "reproduced"
+    assert [row[k] for k in ("rounds", "plateau", "rounds needed", "seeds", "core seconds")] == [
+        "1000", "yes", "1000", "5", "72"
+    ]  # fmt: skip
+    assert float(row["p"]) < 1e-4 and 0.05 < float(row["detectable"]) < 0.5
