@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,17 @@ from fedbounds.empirical.algorithms.spec import algorithms
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.problems.problem import client_gradients
-from fedbounds.empirical.simulation.moments.moments import moments
+from fedbounds.empirical.simulation.moments.moments import Moments, moments
 from fedbounds.empirical.simulation.simulate import simulate
 
 MOMENTS = ("fedavg", "generalized-fedavg")  # kinds with exact moments
 # methods without a simulation of their own -> an algorithm that is one of them, with one local step
 INSTANCES: Mapping[str, str] = {"minibatch-sgd": "fedavg", "three-point-compressors": "ef21"}
+# methods that are generalized FedAvg without noise where all clients participate
+FEDAVG_OF_ALL = ("average-all", "average-participating", "fedau", "fedvarp", "known-participation", "mifa")
 AGGREGATES = ("minimum", "average", "last", "average iterate")
 MEASURED = ("squared gradient norm of f", "function gap", "squared distance to the minimizer")
+SETTLED = 300  # rounds after which the models of FedAvg are about stationary
 STEP_SIZES = ("local_step_size", "server_multiplier", "server_step_size")  # concepts
 # keys of a specification -> the concepts of constants that they are; others must have a default
 FIELDS: Mapping[str, str] = {
@@ -58,6 +61,7 @@ class Trial:
     uncapped: float  # a step size that nothing caps
     kept: int = 1  # entries that a compressor keeps
     proximal: float = 1.0  # the proximal parameter
+    stationary: bool = False  # whether it starts where noise, sampling and drift keep its models
 
     @property
     def problem(self) -> Quadratic:
@@ -164,22 +168,27 @@ def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str
     within = measure.over == "iterations" and trial.local_steps > 1
     multiplier = sizes.get("server_multiplier", 1.0)
     if kind in MOMENTS and is_random(trial):
-        return _aggregate(measure, _expected_values(measure, algorithm, problem, trial), trial.rounds)
+        return aggregate_values(measure, _expected_values(measure, algorithm, problem, trial))
     if within and (kind not in MOMENTS or multiplier != 1):
         raise FedboundsError(f"the models of {kind!r} at the iterations within a round are not known")
-    if kind in MOMENTS:
+    if kind in (*MOMENTS, *FEDAVG_OF_ALL):
         models = _local_models(trial, sizes["local_step_size"], multiplier)
         models = models if within else models[:: trial.local_steps]
     else:
         models = _simulated_models(algorithm, problem, trial)
-    count = len(models) - 1
     if measure.aggregate == "average iterate":
-        return _finite(_values(measure, models[:count].mean(0)[None], trial)[0])
-    return _aggregate(measure, _values(measure, models, trial), count)
+        return _finite(_values(measure, average_of_iterates(models), trial)[0])
+    return aggregate_values(measure, _values(measure, models, trial))
 
 
-def _aggregate(measure: Measure, values: np.ndarray, count: int) -> float:
-    found = {"minimum": values[:count].min(), "average": values[:count].mean(), "last": values[-1]}
+def average_of_iterates(models: np.ndarray) -> np.ndarray:
+    """The average of all models of a run but the last, (T+1, d) to (1, d)."""
+    return models[:-1].mean(0, keepdims=True)
+
+
+def aggregate_values(measure: Measure, values: np.ndarray) -> float:
+    """One number of the values along a run, (T+1,), infinite where it overflows; the last value is that after the run."""
+    found = {"minimum": values[:-1].min(), "average": values[:-1].mean(), "last": values[-1]}
     return _finite(found[measure.aggregate])
 
 
@@ -190,12 +199,25 @@ def _finite(value: float) -> float:
 
 def _expected_values(measure: Measure, algorithm: Algorithm, problem: Quadratic, trial: Trial) -> np.ndarray:
     """Expected values after every round, (T+1,)."""
-    N = problem.clients
-    process = Full(N) if trial.participants == N else WithoutReplacement(N, trial.participants)
-    run = moments(algorithm, problem, process, trial.rounds)
+    run = _moments(algorithm, problem, trial)
     if measure.of.startswith("squared distance"):
         return ((run.mean - problem.minimizer().numpy()) ** 2).sum(1) + run.variance.sum(1)
     return run.objective_gap if measure.of.startswith("function gap") else run.gradient_norm_squared
+
+
+def _moments(algorithm: Algorithm, problem: Quadratic, trial: Trial) -> Moments:
+    """The exact mean and variances of the models after every round."""
+    N = problem.clients
+    process = Full(N) if trial.participants == N else WithoutReplacement(N, trial.participants)
+    return moments(algorithm, problem, process, trial.rounds)
+
+
+def settle(trial: Trial, kind: str, sizes: Mapping[str, float]) -> Trial:
+    """The trial from a distance to the minimizer at which the models of FedAvg stay in mean square, about."""
+    problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
+    run, minimizer = _moments(algorithm, problem, replace(trial, rounds=SETTLED)), problem.minimizer().numpy()
+    away = (run.mean[-1] - minimizer) ** 2 + run.variance[-1]
+    return replace(trial, start=minimizer + np.sqrt(away)) if np.isfinite(away).all() else trial
 
 
 def _values(measure: Measure, models: np.ndarray, trial: Trial) -> np.ndarray:
