@@ -8,8 +8,7 @@ many clients have each function.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from fedbounds.empirical.falsification.theorem_runs import aggregate_values, ave
 
 MANY = 1e30  # clients with each function, where there is noise
 LOCAL_STEPS, ROUNDS = (1, 2, 3, 8), (1, 2, 3, 10, 30, 100)
-STATIONARY_ROUNDS = (1e2, 1e4, 1e8)
+STATIONARY_ROUNDS = (10**2, 10**4, 10**8)
 LONGEST = 200  # rounds that are run
 ROUNDING = 1e-14  # of values of a function and of gradients, relative to the largest
 NEAR = 1e-8  # how near a run stays to a fixed point, relative to the distance of the outer knots
@@ -56,9 +55,9 @@ class PiecewiseTrial:
 
     def to_dict(self) -> dict[str, Any]:
         """Its numbers."""
-        found = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
-        fields = {name: found[name] for name in self.__dataclass_fields__}
-        return fields | {"clients": self.clients}
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
+        return shown | {"clients": self.clients}
 
     @property
     def clients(self) -> float:
@@ -134,7 +133,7 @@ class PiecewiseTrial:
         return at[client, place] + self.curvatures[client, place] * (models - knots[place])
 
     def _round(self, start: np.ndarray, step: float, multiplier: float) -> np.ndarray:
-        """Mean local models from some starts, (X,), at every iteration of a round, (I + 1, X); the last is the server's."""
+        """Mean local models from some starts, (X,), at every iteration of a round, (I + 1, X), the last the server's."""
         models, means = np.tile(start, (len(self.slopes), 1)), [start]
         for i in range(self.local_steps):
             models = models - step * self._gradients(models)
@@ -256,7 +255,7 @@ def piecewise_nearby(trial: PiecewiseTrial, of: PiecewiseClass, rng: np.random.G
     curvatures[:, [0, -1]] = trial.curvatures[:, [0, -1]]
     if rng.random() < 0.5:
         curvatures = trial.curvatures
-    longest = int(max(STATIONARY_ROUNDS)) if trial.stationary else LONGEST
+    longest = max(STATIONARY_ROUNDS) if trial.stationary else LONGEST
     moved = PiecewiseTrial(
         np.sort(trial.knots + size * trial.width * rng.standard_normal(trial.knots.shape)),
         curvatures,

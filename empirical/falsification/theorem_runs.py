@@ -32,7 +32,6 @@ INSTANCES: Mapping[str, str] = {"minibatch-sgd": "fedavg", "three-point-compress
 FEDAVG_OF_ALL = ("average-all", "average-participating", "fedau", "fedvarp", "known-participation", "mifa")
 AGGREGATES = ("minimum", "average", "last", "average iterate")
 MEASURED = ("squared gradient norm of f", "function gap", "squared distance to the minimizer")
-SETTLED = 300  # rounds after which the models of FedAvg are about stationary
 STEP_SIZES = ("local_step_size", "server_multiplier", "server_step_size")  # concepts
 # keys of a specification -> the concepts of constants that they are; others must have a default
 FIELDS: Mapping[str, str] = {
@@ -61,7 +60,7 @@ class Trial:
     uncapped: float  # a step size that nothing caps
     kept: int = 1  # entries that a compressor keeps
     proximal: float = 1.0  # the proximal parameter
-    stationary: bool = False  # whether it starts where noise, sampling and drift keep its models
+    stationary: bool = False  # whether it starts where noise and sampling keep its models, in mean square
 
     @property
     def problem(self) -> Quadratic:
@@ -187,7 +186,7 @@ def average_of_iterates(models: np.ndarray) -> np.ndarray:
 
 
 def aggregate_values(measure: Measure, values: np.ndarray) -> float:
-    """One number of the values along a run, (T+1,), infinite where it overflows; the last value is that after the run."""
+    """One number of the values along a run, (T+1,), the last of which is that after it; infinite where it overflows."""
     found = {"minimum": values[:-1].min(), "average": values[:-1].mean(), "last": values[-1]}
     return _finite(found[measure.aggregate])
 
@@ -199,25 +198,31 @@ def _finite(value: float) -> float:
 
 def _expected_values(measure: Measure, algorithm: Algorithm, problem: Quadratic, trial: Trial) -> np.ndarray:
     """Expected values after every round, (T+1,)."""
-    run = _moments(algorithm, problem, trial)
+    run = _moments(algorithm, trial)
     if measure.of.startswith("squared distance"):
         return ((run.mean - problem.minimizer().numpy()) ** 2).sum(1) + run.variance.sum(1)
     return run.objective_gap if measure.of.startswith("function gap") else run.gradient_norm_squared
 
 
-def _moments(algorithm: Algorithm, problem: Quadratic, trial: Trial) -> Moments:
-    """The exact mean and variances of the models after every round."""
-    N = problem.clients
+def _moments(algorithm: Algorithm, trial: Trial) -> Moments:
+    """The exact mean and variances of the models after every round, of which a stationary run has one."""
+    problem, rounds, N = trial.problem, 1 if trial.stationary else trial.rounds, len(trial.centers)
     process = Full(N) if trial.participants == N else WithoutReplacement(N, trial.participants)
-    return moments(algorithm, problem, process, trial.rounds)
+    return moments(algorithm, problem, process, rounds)
 
 
-def settle(trial: Trial, kind: str, sizes: Mapping[str, float]) -> Trial:
-    """The trial from a distance to the minimizer at which the models of FedAvg stay in mean square, about."""
+def settle(trial: Trial, kind: str, sizes: Mapping[str, float]) -> Trial | None:
+    """The trial from the distance to the minimizer that stays, in mean square, for ever; None if there is none.
+
+    With one curvature and one dimension, a round multiplies the mean distance by a factor and adds a variance.
+    """
     problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
-    run, minimizer = _moments(algorithm, problem, replace(trial, rounds=SETTLED)), problem.minimizer().numpy()
-    away = (run.mean[-1] - minimizer) ** 2 + run.variance[-1]
-    return replace(trial, start=minimizer + np.sqrt(away)) if np.isfinite(away).all() else trial
+    minimizer = problem.minimizer().numpy()
+    near, far = (_moments(algorithm, replace(trial, start=minimizer + away, rounds=1)) for away in (0.0, 1.0))
+    factor = far.mean[-1] - minimizer
+    if (np.abs(factor) >= 1).any():
+        return None
+    return replace(trial, start=minimizer + np.sqrt(near.variance[-1] / (1 - factor**2)))
 
 
 def _values(measure: Measure, models: np.ndarray, trial: Trial) -> np.ndarray:

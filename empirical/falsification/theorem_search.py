@@ -20,6 +20,7 @@ from fedbounds.bounds.theory.problem_class import axis
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.theorem_file import TheoremFile
 from fedbounds.empirical.falsification.theorem_piecewise import (
+    STATIONARY_ROUNDS,
     PiecewiseClass,
     PiecewiseTrial,
     draw_piecewise,
@@ -204,7 +205,7 @@ def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generato
         float(10 ** rng.uniform(-1, 1)) if not spread or rng.random() < 0.3 else 0.0,
         np.ones(1),
         int(rng.choice([1, 2, 4, 8])) if scope.local and theorem.result.measure.over != "iterations" else 1,
-        LONGEST,
+        int(rng.choice(STATIONARY_ROUNDS)),
         int(rng.choice([1, max(N // 2, 1), N - 1])) if sampled else N,
         rng.choice([1, 1, 0.1, 0.001], 3),
         float(10 ** rng.uniform(-1, 3)),
@@ -238,7 +239,7 @@ def _nearby(trial: Trial, scope: Scope, rng: np.random.Generator) -> Trial:
     """A trial with other numbers near these, of the same shape."""
     size = 10 ** rng.uniform(-2, 0)
     turn = np.exp(size * rng.standard_normal(trial.curvatures.shape[1]))
-    longest = LONGEST_SIMULATED if scope.simulated else LONGEST
+    longest = LONGEST_SIMULATED if scope.simulated else max(STATIONARY_ROUNDS) if trial.stationary else LONGEST
     return Trial(
         np.clip(trial.curvatures * turn, 1e-6, 1),
         trial.centers * np.exp(size * rng.standard_normal(trial.centers.shape)),
