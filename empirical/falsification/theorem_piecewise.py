@@ -18,7 +18,7 @@ from fedbounds.bounds.theory.measures import Measure
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import PiecewiseQuadratic
 from fedbounds.empirical.falsification.theorem_runs import aggregate_values, average_of_iterates
 
-MANY = 1e30  # clients with each function, where there is noise
+MANY = 1e30  # clients with each function, so that the mean of their noise is nothing
 LOCAL_STEPS, ROUNDS = (1, 2, 3, 8), (1, 2, 3, 10, 30, 100)
 STATIONARY_ROUNDS = (10**2, 10**4, 10**8)
 LONGEST = 200  # rounds that are run
@@ -46,12 +46,13 @@ class PiecewiseTrial:
     curvatures: np.ndarray  # between the knots, (clients, m+1); the outer ones are those of all clients
     slopes: np.ndarray  # at the first knot, (clients,)
     start: float
-    noise: float  # s; every gradient is off by s or -s
+    noise: float  # s; every gradient is off by s or -s, each with chance 1/2
     local_steps: int
     rounds: int
     steps: np.ndarray  # the share of each step size's cap, in (0, 1]
     uncapped: float  # a step size that nothing caps
     stationary: bool = False  # whether it starts at a fixed point of its rounds
+    many: bool = False  # whether very many clients have each function, as they must where there is noise
 
     def to_dict(self) -> dict[str, Any]:
         """Its numbers."""
@@ -61,8 +62,8 @@ class PiecewiseTrial:
 
     @property
     def clients(self) -> float:
-        """How many there are: one with each function, or very many where there is noise."""
-        return len(self.slopes) * (MANY if self.noise else 1)
+        """How many there are."""
+        return len(self.slopes) * (MANY if self.many else 1)
 
     @cached_property
     def each(self) -> PiecewiseQuadratic:
@@ -122,7 +123,7 @@ class PiecewiseTrial:
             "clients": N,
             "participating_clients": N,
         }
-        return found if self.noise else found | {"objective_weights": np.full(len(self.slopes), 1 / N)}
+        return found if self.many else found | {"objective_weights": np.full(len(self.slopes), 1 / N)}
 
     def _gradients(self, models: np.ndarray) -> np.ndarray:
         """Of every client at models of its own, (clients, M) to (clients, M)."""
@@ -133,7 +134,7 @@ class PiecewiseTrial:
         return at[client, place] + self.curvatures[client, place] * (models - knots[place])
 
     def _round(self, start: np.ndarray, step: float, multiplier: float) -> np.ndarray:
-        """Mean local models from some starts, (X,), at every iteration of a round, (I + 1, X), the last the server's."""
+        """Mean local models at every iteration of a round from some starts, (X,) to (I + 1, X); the last is the server's."""
         models, means = np.tile(start, (len(self.slopes), 1)), [start]
         for i in range(self.local_steps):
             models = models - step * self._gradients(models)
@@ -213,6 +214,7 @@ def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTri
     knots = np.sort(width * rng.standard_normal(m))
     slopes = width * rng.standard_normal(N) * float(rng.choice([0.3, 1, 3]))
     stationary = bool(of.local and rng.random() < 0.5)
+    many = bool(rng.random() < 0.5)
     local_steps = int(rng.choice(LOCAL_STEPS[stationary:])) if of.local else 1
     return _bounded_below(
         PiecewiseTrial(
@@ -220,12 +222,13 @@ def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTri
             curvatures,
             slopes,
             float(rng.standard_normal() * width * rng.choice([0.3, 1, 3, 10])),
-            float(width * 10 ** rng.uniform(-1, 1)) if of.noisy and stationary and rng.random() < 0.5 else 0.0,
+            float(width * 10 ** rng.uniform(-1, 1)) if of.noisy and stationary and many else 0.0,
             local_steps,
             int(rng.choice(STATIONARY_ROUNDS if stationary else ROUNDS)),
             rng.choice([1, 1, 0.5, 0.1], 3),
             float(10 ** rng.uniform(-1, 1.5)),
             stationary,
+            many,
         ),
         float(rng.random()),
     )
@@ -267,5 +270,6 @@ def piecewise_nearby(trial: PiecewiseTrial, of: PiecewiseClass, rng: np.random.G
         np.clip(trial.steps * np.exp(size * rng.standard_normal(3)), 1e-3, 1),
         trial.uncapped * float(np.exp(size * rng.standard_normal())),
         trial.stationary,
+        trial.many,
     )
     return _bounded_below(moved, float(rng.random()))

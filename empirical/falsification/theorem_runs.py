@@ -138,11 +138,6 @@ def _required(kind: str) -> list[str]:
     return [f.name for f in fields if f.init and f.default is missing and f.default_factory is missing]
 
 
-def only_deterministic(kind: str, measure: Measure) -> bool:
-    """Whether left-hand sides are known without noise and with full participation only."""
-    return kind not in MOMENTS or measure.aggregate == "average iterate"
-
-
 def has_local_steps(kind: str) -> bool:
     """Whether clients may take several steps a round."""
     return any(field.name == "local_steps" for field in dataclasses.fields(algorithms()[kind]))  # pyright: ignore[reportArgumentType]
@@ -166,6 +161,9 @@ def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str
     problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
     within = measure.over == "iterations" and trial.local_steps > 1
     multiplier = sizes.get("server_multiplier", 1.0)
+    if kind in MOMENTS and is_random(trial) and measure.aggregate == "average iterate":
+        models = _expected_average(algorithm, trial, sizes["local_step_size"], multiplier)
+        return _finite(_values(measure, models, trial)[0])
     if kind in MOMENTS and is_random(trial):
         return aggregate_values(measure, _expected_values(measure, algorithm, problem, trial))
     if within and (kind not in MOMENTS or multiplier != 1):
@@ -189,6 +187,19 @@ def aggregate_values(measure: Measure, values: np.ndarray) -> float:
     """One number of the values along a run, (T+1,), the last of which is that after it; infinite where it overflows."""
     found = {"minimum": values[:-1].min(), "average": values[:-1].mean(), "last": values[-1]}
     return _finite(found[measure.aggregate])
+
+
+def _expected_average(algorithm: Algorithm, trial: Trial, step: float, multiplier: float) -> np.ndarray:
+    """A model as far from the minimizer as the average of the models after rounds in mean square, (1, d).
+
+    All clients participate: a round multiplies the model by a factor and adds noise, of which the average is a sum.
+    """
+    average = average_of_iterates(_local_models(trial, step, multiplier)[:: trial.local_steps])
+    factor = 1 + multiplier * (((1 - step * trial.curvatures) ** trial.local_steps).mean(0) - 1)
+    weights = np.cumsum(factor ** np.arange(trial.rounds - 1)[:, None], axis=0) / trial.rounds
+    variance = _moments(algorithm, replace(trial, rounds=1)).variance[-1] * (weights**2).sum(0)
+    minimizer = trial.problem.minimizer().numpy()
+    return minimizer + np.sqrt((average - minimizer) ** 2 + variance)
 
 
 def _finite(value: float) -> float:

@@ -36,7 +36,6 @@ from fedbounds.empirical.falsification.theorem_runs import (
     has_local_steps,
     is_random,
     left_hand_side,
-    only_deterministic,
     settle,
     simulated_kind,
     value_at_start,
@@ -135,7 +134,7 @@ def _families(theorem: TheoremFile, form: Form, scope: Scope) -> list[Family]:
         least = axis("objective").with_special_cases(objective)[-1]
         within = scope.local and (measure.over == "rounds" or kind in MOMENTS)
         same = said.get("heterogeneity") == ("none",)
-        of = PiecewiseClass(least, same, bounded, within, _may_be_noisy(theorem) and kind in MOMENTS)
+        of = PiecewiseClass(least, same, bounded, within, scope.noisy)
         found.append(
             Family(PIECEWISE, lambda rng: draw_piecewise(of, rng), lambda t, rng: piecewise_nearby(t, of, rng))
         )
@@ -162,7 +161,7 @@ def _shares_hessian(theorem: TheoremFile) -> bool:
 
 def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
     said = {} if theorem.setting is None else theorem.setting.said
-    if scope.noisy and rng.random() < 0.4:
+    if (scope.noisy or scope.sampled) and rng.random() < 0.4:
         return _draw_stationary(theorem, scope, rng)
     N, d = int(rng.choice([1, 2, 3, 5])), int(rng.choice([1, 1, 2, 3]))
     if "compressor_contraction" in _concepts(theorem) or "contraction" in _concepts(theorem):
@@ -195,21 +194,26 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
 
 
 def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
-    """A long run with noise from where its models stay in mean square: nothing but noise and sampling is measured."""
-    N = int(rng.choice([1, 2, 4, 8, 32]))
-    sampled = scope.sampled and N > 1 and rng.random() < 0.6
-    spread = float(rng.choice([0, 0, 10 ** rng.uniform(-1, 2)])) if sampled else 0.0
+    """A run of which nothing but noise and sampling is measured: its models stay near the minimizer, in mean square.
+
+    The average of such models comes nearer to it, so that runs of a theorem about them start at the minimizer.
+    """
+    measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
+    N, average = int(rng.choice([1, 2, 4, 8, 32])), measure.aggregate == "average iterate"
+    sampled = scope.sampled and N > 1 and rng.random() < 0.6 and said.get("heterogeneity") != ("none",)
+    noisy = scope.noisy and not (sampled and rng.random() < 0.7)
+    spread = float(10 ** rng.uniform(-1, 2)) if sampled and not (noisy and rng.random() < 0.5) else 0.0
     return Trial(
         np.full((N, 1), float(rng.choice([1, 1, 10 ** rng.uniform(-2, 0)]))),
         spread * rng.standard_normal((N, 1)),
-        float(10 ** rng.uniform(-1, 1)) if not spread or rng.random() < 0.3 else 0.0,
-        np.ones(1),
-        int(rng.choice([1, 2, 4, 8])) if scope.local and theorem.result.measure.over != "iterations" else 1,
-        int(rng.choice(STATIONARY_ROUNDS)),
+        float(10 ** rng.uniform(-1, 1)) if noisy else 0.0,
+        np.zeros(1),
+        int(rng.choice([1, 2, 4, 8])) if scope.local and measure.over != "iterations" else 1,
+        int(rng.choice(ROUNDS if average else STATIONARY_ROUNDS)),
         int(rng.choice([1, max(N // 2, 1), N - 1])) if sampled else N,
         rng.choice([1, 1, 0.1, 0.001], 3),
         float(10 ** rng.uniform(-1, 3)),
-        stationary=True,
+        stationary=not average,
     )
 
 
@@ -223,9 +227,9 @@ def _scope(theorem: TheoremFile, form: Form) -> Scope:
         sampled = set(said["participation"]) != {"all"}
     local = "local_steps" in named and said.get("local-steps") != ("one",) and has_local_steps(kind)
     local = local and theorem.algorithm not in INSTANCES
-    if only_deterministic(kind, measure):
-        return Scope(False, local, False, kind not in MOMENTS)
-    return Scope(noisy, local, sampled and measure.over == "rounds", False)
+    if kind not in MOMENTS:
+        return Scope(False, local, False, kind not in FEDAVG_OF_ALL)
+    return Scope(noisy, local, sampled and measure.over == "rounds" and measure.aggregate != "average iterate", False)
 
 
 def _may_be_noisy(theorem: TheoremFile) -> bool:
