@@ -134,7 +134,7 @@ class PiecewiseTrial:
         return at[client, place] + self.curvatures[client, place] * (models - knots[place])
 
     def _round(self, start: np.ndarray, step: float, multiplier: float) -> np.ndarray:
-        """Mean local models at every iteration of a round from some starts, (X,) to (I + 1, X); the last is the server's."""
+        """Mean local models at every iteration of a round, (X,) to (I + 1, X); the last is the server's model."""
         models, means = np.tile(start, (len(self.slopes), 1)), [start]
         for i in range(self.local_steps):
             models = models - step * self._gradients(models)
@@ -200,8 +200,11 @@ class PiecewiseTrial:
 
 
 def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:
-    """A random instance; one half starts at a fixed point of its rounds, where only drift is measured."""
-    N = 1 if of.same else int(rng.choice([1, 2, 2, 3, 4]))
+    """A random instance; with local steps most start at a fixed point of a round, so that drift is measured."""
+    stationary = bool(of.local and rng.random() < 0.6)
+    noisy = of.noisy and stationary and rng.random() < 0.5
+    many = noisy or bool(rng.random() < 0.5)
+    N = 1 if of.same or (noisy and rng.random() < 0.7) else int(rng.choice([1, 2, 2, 3, 4]))
     m, width = int(rng.choice([1, 2, 3, 4])), float(10 ** rng.uniform(-1, 1))
     lowest = {"non-convex": -1.0, "convex": 0.0, "strongly-convex": float(10 ** rng.uniform(-2, -0.3))}[of.least]
     shape = (N, m + 1)
@@ -213,8 +216,9 @@ def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTri
         curvatures[:, side] = max(lowest, 0.0) if flat else rng.choice([max(lowest, 0.0), 1.0])
     knots = np.sort(width * rng.standard_normal(m))
     slopes = width * rng.standard_normal(N) * float(rng.choice([0.3, 1, 3]))
-    stationary = bool(of.local and rng.random() < 0.5)
-    many = bool(rng.random() < 0.5)
+    if rng.random() < 0.5:  # a minimizer at a knot, where noise and drift do not average out
+        at_knots = PiecewiseQuadratic(knots, curvatures, slopes).at_knots
+        slopes = slopes - at_knots.mean(0)[rng.integers(m)]
     local_steps = int(rng.choice(LOCAL_STEPS[stationary:])) if of.local else 1
     return _bounded_below(
         PiecewiseTrial(
@@ -222,7 +226,7 @@ def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTri
             curvatures,
             slopes,
             float(rng.standard_normal() * width * rng.choice([0.3, 1, 3, 10])),
-            float(width * 10 ** rng.uniform(-1, 1)) if of.noisy and stationary and many else 0.0,
+            float(width * 10 ** rng.uniform(-1, 1)) if noisy else 0.0,
             local_steps,
             int(rng.choice(STATIONARY_ROUNDS if stationary else ROUNDS)),
             rng.choice([1, 1, 0.5, 0.1], 3),

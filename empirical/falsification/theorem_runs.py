@@ -28,7 +28,7 @@ from fedbounds.empirical.simulation.simulate import simulate
 MOMENTS = ("fedavg", "generalized-fedavg")  # kinds with exact moments
 # methods without a simulation of their own -> an algorithm that is one of them, with one local step
 INSTANCES: Mapping[str, str] = {"minibatch-sgd": "fedavg", "three-point-compressors": "ef21"}
-# methods that are generalized FedAvg without noise where all clients participate
+# methods that are generalized FedAvg where all clients participate
 FEDAVG_OF_ALL = ("average-all", "average-participating", "fedau", "fedvarp", "known-participation", "mifa")
 AGGREGATES = ("minimum", "average", "last", "average iterate")
 MEASURED = ("squared gradient norm of f", "function gap", "squared distance to the minimizer")
@@ -112,7 +112,7 @@ def _compression_error(trial: Trial) -> float:
 
 def simulated_kind(kind: str) -> str:
     """The kind that is run for a theorem about an algorithm."""
-    return INSTANCES.get(kind, kind)
+    return "generalized-fedavg" if kind in FEDAVG_OF_ALL else INSTANCES.get(kind, kind)
 
 
 def why_no_run(kind: str, measure: Measure) -> str:
@@ -168,7 +168,7 @@ def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str
         return aggregate_values(measure, _expected_values(measure, algorithm, problem, trial))
     if within and (kind not in MOMENTS or multiplier != 1):
         raise FedboundsError(f"the models of {kind!r} at the iterations within a round are not known")
-    if kind in (*MOMENTS, *FEDAVG_OF_ALL):
+    if kind in MOMENTS:
         models = _local_models(trial, sizes["local_step_size"], multiplier)
         models = models if within else models[:: trial.local_steps]
     else:

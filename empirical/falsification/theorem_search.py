@@ -77,37 +77,36 @@ def search_violation(
     """The largest ratio of an exact left-hand side to the bound that was found, as a finding."""
     if why := _no_search(theorem, form):
         return Finding("warning", "search", form.name, f"no run was searched for a violation: {why}")
-    rng, best, most, scope = np.random.default_rng(seed), None, -np.inf, _scope(theorem, form)
-    families, count = _families(theorem, form, scope), 0
-    family = families[0]
+    scope = _scope(theorem, form)
+    families = _families(theorem, scope)
+    if not families:
+        return Finding("warning", "search", form.name, "no run was searched for a violation: gradients are bounded")
+    rng, best, most, count, family = np.random.default_rng(seed), None, -np.inf, 0, families[0]
     for count in range(TRIALS + CLIMB):
-        if best is None or count < TRIALS:
-            family = families[count % len(families)]
-            trial = family.draw(rng)
-        else:
-            trial = family.nearby(best, rng)
+        climbs = best is not None and count >= TRIALS
+        drawn = family if climbs else families[count % len(families)]
+        trial = drawn.nearby(best, rng) if climbs else drawn.draw(rng)
         try:
             ratio, trial = _ratio(theorem, form, trial)
         except FedboundsError as error:
-            families = [other for other in families if other is not family]
+            families = [other for other in families if other is not drawn]
             if not families:
                 return Finding("warning", "search", form.name, f"no run was searched for a violation: {error}")
             continue
         if ratio > most:
-            best, most = trial, ratio
+            best, most, family = trial, ratio, drawn
         if progress is not None:
             progress(count + 1, TRIALS + CLIMB)
         if most > ENOUGH:
             break
-        if count + 1 == TRIALS:
-            family = next((one for one in families if isinstance(best, Trial) == (one.name == QUADRATICS)), family)
-    if best is None or most == -np.inf:
+    if best is None:
         return Finding("warning", "search", form.name, "no instance met all conditions")
     names = [one.name for one in families]
     noisy, local, sampled, _ = scope
     kinds = [f"with{'' if noisy else 'out'} noise", "local steps" if local else "one local step"]
     kinds += ["sampled clients" if sampled else "all clients"]
-    kinds += [f"as {simulated_kind(theorem.algorithm)}"] if theorem.algorithm in INSTANCES else []
+    kind = simulated_kind(theorem.algorithm)
+    kinds += [f"as {kind}"] if theorem.algorithm != kind else []
     if local and _shares_hessian(theorem) and PIECEWISE not in names:
         kinds += ["equal Hessians, so that the drift of local steps by heterogeneity is not tested"]
     searched = f"{count + 1} runs on {' and on '.join(names)} ({', '.join(kinds)})"
@@ -119,26 +118,21 @@ def search_violation(
     return Finding("ok", "search", form.name, text)
 
 
-def _families(theorem: TheoremFile, form: Form, scope: Scope) -> list[Family]:
+def _families(theorem: TheoremFile, scope: Scope) -> list[Family]:
     """Those whose instances the theorem covers."""
-    said = {} if theorem.setting is None else theorem.setting.said
-    bounded = said.get("gradients") == ("bounded",)
-    found = [Family(QUADRATICS, lambda rng: _draw(theorem, scope, rng), lambda t, rng: _nearby(t, scope, rng))]
-    found = [] if bounded else found
-    kind, measure = simulated_kind(theorem.algorithm), form.measure or theorem.result.measure
-    everyone = "all" in axis("participation").with_special_cases(said.get("participation", ("all",)))
-    if kind in (*MOMENTS, *FEDAVG_OF_ALL) and everyone:
-        objective = said.get(
-            "objective", ("strongly-convex" if "strong_convexity" in _concepts(theorem) else "convex",)
-        )
-        least = axis("objective").with_special_cases(objective)[-1]
-        within = scope.local and (measure.over == "rounds" or kind in MOMENTS)
+    said, found = {} if theorem.setting is None else theorem.setting.said, []
+    if not (bounded := said.get("gradients") == ("bounded",)):
+        found = [Family(QUADRATICS, lambda rng: _draw(theorem, scope, rng), lambda one, rng: _nearby(one, scope, rng))]
+    participation = axis("participation").with_special_cases(said.get("participation", ("all",)))
+    if simulated_kind(theorem.algorithm) in MOMENTS and "all" in participation:
+        usual = "strongly-convex" if "strong_convexity" in _concepts(theorem) else "convex"
+        least = axis("objective").with_special_cases(said.get("objective", (usual,)))[-1]
         same = said.get("heterogeneity") == ("none",)
-        of = PiecewiseClass(least, same, bounded, within, scope.noisy)
+        of = PiecewiseClass(least, same, bounded, scope.local, scope.noisy)
         found.append(
-            Family(PIECEWISE, lambda rng: draw_piecewise(of, rng), lambda t, rng: piecewise_nearby(t, of, rng))
+            Family(PIECEWISE, lambda rng: draw_piecewise(of, rng), lambda one, rng: piecewise_nearby(one, of, rng))
         )
-    return found or [Family(QUADRATICS, lambda rng: _draw(theorem, scope, rng), lambda t, rng: _nearby(t, scope, rng))]
+    return found
 
 
 def _no_search(theorem: TheoremFile, form: Form) -> str:
@@ -228,7 +222,8 @@ def _scope(theorem: TheoremFile, form: Form) -> Scope:
     local = "local_steps" in named and said.get("local-steps") != ("one",) and has_local_steps(kind)
     local = local and theorem.algorithm not in INSTANCES
     if kind not in MOMENTS:
-        return Scope(False, local, False, kind not in FEDAVG_OF_ALL)
+        return Scope(False, local, False, True)
+    sampled = sampled and theorem.algorithm not in FEDAVG_OF_ALL
     return Scope(noisy, local, sampled and measure.over == "rounds" and measure.aggregate != "average iterate", False)
 
 
