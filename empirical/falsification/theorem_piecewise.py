@@ -22,7 +22,7 @@ MANY = 1e30  # clients with each function, so that the mean of their noise is no
 LOCAL_STEPS, ROUNDS = (1, 2, 3, 8), (1, 2, 3, 10, 30, 100)
 STATIONARY_ROUNDS = (10**2, 10**4, 10**8)
 LONGEST = 200  # rounds that are run
-ROUNDING = 1e-14  # of values of a function and of gradients, relative to the largest
+ROUNDING = 1e-14  # of models, gradients and values of a function, relative to the largest that they are sums of
 NEAR = 1e-8  # how near a run stays to a fixed point, relative to the distance of the outer knots
 GRID, ZOOMS = 33, 12  # of the search for a fixed point: the interval shrinks to 1e-18 of its length
 MARGIN = 100  # standard deviations of the mean model by which a round contracts
@@ -82,6 +82,29 @@ class PiecewiseTrial:
         return float(value), float(point)
 
     @cached_property
+    def _minimizer_error(self) -> float:
+        """How far the computed minimizer may be from one, by rounding."""
+        _, point = self._least
+        place = np.searchsorted(self.knots, point)
+        curvature = self.curvatures.mean(0)[place : place + 2].max() or self.smoothness
+        return ROUNDING * (self.width + abs(point) + float(self._largest_gradients(np.array([point]))[0]) / curvature)
+
+    def _largest_gradients(self, models: np.ndarray) -> np.ndarray:
+        """Of what gradients at these models are sums."""
+        return np.abs(self.each.at_knots).max() + self.smoothness * (np.abs(models) + np.abs(self.knots).max())
+
+    def _model_errors(self, models: np.ndarray, step: float, multiplier: float) -> np.ndarray:
+        """By rounding, of models of a run; the server multiplies that of the mean local model."""
+        sums = self.width + np.abs(models) + step * self._largest_gradients(models)
+        return ROUNDING * max(1.0, multiplier) * sums
+
+    def _value_errors(self, models: np.ndarray) -> np.ndarray:
+        """By rounding, of the objective above its least value."""
+        points = np.append(models, self._least[1])
+        sums = self._largest_gradients(points) * (np.abs(points) + np.abs(self.knots).max())
+        return ROUNDING * (sums[:-1] + sums[-1])
+
+    @cached_property
     def width(self) -> float:
         """The distance of the outer knots, of which the scale of all points is."""
         return float(max(np.ptp(self.knots), np.abs(self.knots).max()))
@@ -97,7 +120,8 @@ class PiecewiseTrial:
         offsets = at_knots - at_knots.mean(0)
         mean, flat = self.curvatures.mean(0), not self.curvatures[:, [0, -1]].any()
         at_minimizer = self.each.slope(np.array([minimizer]))[:, 0]
-        value = float(self.objective.value(np.array([self.start]))[0])
+        start = np.array([self.start])
+        gap = float(self.objective.value(start)[0] - least + self._value_errors(start)[0])
         lowest = float(self.curvatures.min())
         spread = float((at_minimizer**2).mean())
         minima = self.each.minimum()[0]
@@ -105,8 +129,8 @@ class PiecewiseTrial:
         found = {
             "smoothness": self.smoothness,
             "strong_convexity": lowest if lowest > 0 else np.inf,
-            "initial_gap": value - least + ROUNDING * (abs(value) + abs(least)),
-            "initial_squared_distance": (self.start - minimizer) ** 2,
+            "initial_gap": gap,
+            "initial_squared_distance": (abs(self.start - minimizer) + self._minimizer_error) ** 2,
             "gradient_noise": self.noise,
             "gradient_divergence_sup": float(np.abs(offsets).max()),
             "mean_gradient_divergence": float((offsets**2).mean(0).max()) ** 0.5,
@@ -167,7 +191,7 @@ class PiecewiseTrial:
         below, above = self._round(ends, step, multiplier)[-1] - ends
         growth = (1 + step * self.smoothness) ** self.local_steps
         deviation = step * multiplier * self.noise * (self.local_steps / self.clients) ** 0.5 * growth
-        margin = 10 * ROUNDING * NEAR * self.width + 1e-15 * (self.width + abs(self.start)) + MARGIN * deviation
+        margin = self._model_errors(ends, step, multiplier).max() + MARGIN * deviation
         return bool(below > margin and above < -margin)
 
     @np.errstate(all="ignore")  # a run that diverges overflows
@@ -179,24 +203,21 @@ class PiecewiseTrial:
             models = np.append(models, self._round(models[-1:], step, multiplier)[1:, 0])
         if not (measure.over == "iterations" and self.local_steps > 1):
             models = models[:: self.local_steps]
-        near = NEAR * self.width if self.stationary else 0.0
+        off = self._model_errors(models, step, multiplier) + (NEAR * self.width if self.stationary else 0.0)
         if measure.aggregate == "average iterate":
-            return float(self._values(measure, average_of_iterates(models[:, None])[0], near)[0])
-        return aggregate_values(measure, self._values(measure, models, near))
+            return float(self._values(measure, average_of_iterates(models[:, None])[0], off.max(keepdims=True))[0])
+        return aggregate_values(measure, self._values(measure, models, off))
 
-    def _values(self, measure: Measure, models: np.ndarray, near: float) -> np.ndarray:
-        """What is measured at least, less than `near` from some models, (K,), and without what may be rounding."""
-        least, minimizer = self._least
+    def _values(self, measure: Measure, models: np.ndarray, off: np.ndarray) -> np.ndarray:
+        """What is measured at least at models that are less than `off` from these, (K,), up to rounding."""
+        (least, minimizer), largest = self._least, self._largest_gradients(models)
         if measure.of.startswith("squared distance"):
-            away = np.abs(models - minimizer) - near - ROUNDING * (self.width + np.abs(models))
-            return np.maximum(away, 0) ** 2
+            return np.maximum(np.abs(models - minimizer) - off - self._minimizer_error, 0) ** 2
         slopes = np.abs(self.objective.slope(models))
         if measure.of.startswith("function gap"):
-            values = self.objective.value(models)
-            slack = near * slopes + self.smoothness * near**2 + ROUNDING * (np.abs(values) + abs(least))
-            return np.maximum(values - least - slack, 0)
-        largest = np.abs(self.each.at_knots).max() + self.smoothness * np.abs(models - self.knots[0])
-        return np.maximum(slopes - self.smoothness * near - ROUNDING * largest, 0) ** 2
+            slack = off * slopes + self.smoothness * off**2 + self._value_errors(models)
+            return np.maximum(self.objective.value(models) - least - slack, 0)
+        return np.maximum(slopes - self.smoothness * off - ROUNDING * largest, 0) ** 2
 
 
 def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:

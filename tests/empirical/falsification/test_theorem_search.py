@@ -106,10 +106,19 @@ FALSE = [
     ("sgd", "gamma*L*sigma**2/N", "gamma*L*sigma**2/(2*N)"),  # a constant halved
     ("sgd", "gamma*L*sigma**2/N", "gamma*L*sigma**2/N**2"),  # too much from averaging
     ("linear-sgd", "gamma*sigma**2/(N*mu)", "gamma*sigma**2/(4*N*mu)"),  # a constant
+    ("sgd", "gamma*L*sigma**2/N", "0"),  # no noise
+    ("linear-sgd", "gamma*sigma**2/(N*mu)", "0"),  # no noise
+    ("local-sgd", "16*gamma**2*L*(I - 1)**2*sigmastar**2", "0"),  # no drift
     ("local-sgd", "gamma*K)", "gamma*K**2*L*gamma)"),  # a wrong power
     ("local-sgd", "gamma <= 1/(4*L)", "gamma <= 4/L"),  # a condition on the step size weakened
     ("fedavg", "c*F/(e*T)", "c*F/(e*T**2)"),  # a wrong power
     ("fedavg", "(N - S)", "0*(N - S)"),  # no participation error
+    ("fedavg", "8*gamma**2*L**2*I*(I - 1)*d**2", "0"),  # no drift by heterogeneity
+    ("fedavg", "2*gamma**2*L**2*(I - 1)*sigma**2", "0"),  # no drift by noise
+    ("fedavg", "c*e*L*sigma**2/(S*I)", "0"),  # no noise
+    ("fedavg", "c*e*L*sigma**2/(S*I)", "c*e*L*sigma**2/(S**2*I)"),  # too much from averaging
+    ("fedvarp", "c*5*gamma**2*L**2*I*(I - 1)*d**2", "0"),  # no drift
+    ("average-all", "40*gamma**2*L**2*I*(I - 1)*d**2", "0"),  # no drift
     ("fedvarp", "c*F/(e*T)", "c*F/(e*T**2)"),  # a wrong power
     ("average-all", "8*F/(gamma*eta*I*T)", "F/(8*gamma*eta*I*T)"),  # constants are lost
     ("mean-iterate", "D2/(2*gamma*T)", "D2/(8*gamma*T)"),  # a constant
