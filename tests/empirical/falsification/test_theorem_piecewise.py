@@ -129,19 +129,19 @@ def test_noise_has_its_mean_over_all_outcomes():
 @pytest.mark.parametrize("of", CLASSES)
 def test_a_run_stays_where_it_settles(of):
     settled = []
-    for one in drawn(of, 40):
+    for one in drawn(of, 8):
         step, multiplier = 0.2 / one.local_steps, 1.5
         there = one.settle(step, multiplier)
         if there is not None:
             settled.append(there)
-            run = replace(there, noise=one.noise, stationary=False, rounds=50)
+            run = replace(there, noise=one.noise, stationary=False, rounds=12)
             away = abs(run.left_hand_side(replace(DISTANCE, aggregate="last"), step, multiplier) ** 0.5
                        - there.constants()["initial_squared_distance"] ** 0.5)  # fmt: skip
             assert away <= NEAR * one.width
             long = run.left_hand_side(GRADIENT_NORM, step, multiplier)
             short = there.left_hand_side(GRADIENT_NORM, step, multiplier)
             assert short <= long * (1 + 1e-9) and short == pytest.approx(long, rel=1e-3, abs=1e-12 * one.width**2)
-    assert len(settled) >= 20 and any(one.constants()["initial_gap"] > 1e-6 * one.width**2 for one in settled)
+    assert len(settled) >= 4 and any(one.constants()["initial_gap"] > 1e-6 * one.width**2 for one in settled)
 
 
 def test_no_fixed_point_is_known_at_large_steps_or_where_nothing_attracts():
