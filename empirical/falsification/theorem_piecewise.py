@@ -81,6 +81,11 @@ class PiecewiseTrial:
         value, point = self.objective.minimum()
         return float(value), float(point)
 
+    @property
+    def is_bounded_below(self) -> bool:
+        """Whether the objective is."""
+        return bool(self._least[0] > -np.inf)
+
     @cached_property
     def _minimizer_error(self) -> float:
         """How far the computed minimizer may be from one, by rounding."""
@@ -226,7 +231,7 @@ def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTri
     noisy = of.noisy and stationary and rng.random() < 0.5
     many = noisy or bool(rng.random() < 0.5)
     N = 1 if of.same or (noisy and rng.random() < 0.7) else int(rng.choice([1, 2, 2, 3, 4]))
-    m, width = int(rng.choice([1, 2, 3, 4])), float(10 ** rng.uniform(-1, 1))
+    m, width = int(rng.choice([1, 2, 2, 3, 4])), float(10 ** rng.uniform(-1, 1))
     lowest = {"non-convex": -1.0, "convex": 0.0, "strongly-convex": float(10 ** rng.uniform(-2, -0.3))}[of.least]
     shape = (N, m + 1)
     curvatures = rng.choice([lowest, max(lowest, 0.0), 1.0, 1.0], shape)
@@ -237,7 +242,7 @@ def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTri
         curvatures[:, side] = max(lowest, 0.0) if flat else rng.choice([max(lowest, 0.0), 1.0])
     knots = np.sort(width * rng.standard_normal(m))
     slopes = width * rng.standard_normal(N) * float(rng.choice([0.3, 1, 3]))
-    if rng.random() < 0.5:  # a minimizer at a knot, where noise and drift do not average out
+    if rng.random() < (0.8 if noisy else 0.5):  # a minimizer at a knot, where noise and drift do not average out
         at_knots = PiecewiseQuadratic(knots, curvatures, slopes).at_knots
         slopes = slopes - at_knots.mean(0)[rng.integers(m)]
     local_steps = int(rng.choice(LOCAL_STEPS[stationary:])) if of.local else 1
@@ -268,11 +273,12 @@ def _bounded_below(trial: PiecewiseTrial, share: float) -> PiecewiseTrial:
         curvatures = np.concatenate([curvatures[:, :-1], np.ones((len(slopes), 1))], axis=1)
     elif not outer.any():
         slopes = slopes - slopes.mean() - share * rise
-    if curvatures[0, 0] == 0:
-        slopes = slopes - max(slopes.mean(), 0)
+    tiny = ROUNDING * float(np.abs(slopes).max())
+    if curvatures[0, 0] == 0 and slopes.mean() > 0:
+        slopes = slopes - slopes.mean() - tiny
     trial = replace(trial, slopes=slopes, curvatures=curvatures)
     last = float(trial.objective.at_knots[-1])
-    return trial if curvatures[0, -1] or last >= 0 else replace(trial, slopes=slopes - last)
+    return trial if curvatures[0, -1] or last >= 0 else replace(trial, slopes=slopes - last + tiny)
 
 
 def piecewise_nearby(trial: PiecewiseTrial, of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:

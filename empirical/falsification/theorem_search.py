@@ -264,7 +264,8 @@ def _ratio(theorem: TheoremFile, form: Form, trial: Instance) -> tuple[float, In
 
     The ratio is -inf where a condition fails or a constant does not exist.
     """
-    found = _evaluate_trial(theorem.result, form, trial)
+    bounded = isinstance(trial, Trial) or trial.is_bounded_below
+    found = _evaluate_trial(theorem.result, form, trial) if bounded else None
     if found is None:
         return -np.inf, trial
     right, sizes = found

@@ -18,6 +18,7 @@ from fedbounds.empirical.falsification.theorem_runs import (
 )
 from fedbounds.empirical.falsification.theorem_search import search_violation
 from fedbounds.empirical.participation import Full
+from fedbounds.empirical.problems.nonconvex import random_cosine_quadratic
 from fedbounds.empirical.simulation.simulate import simulate
 
 GRADIENT = "squared gradient norm of f"
@@ -261,9 +262,9 @@ def test_the_error_of_top_k_at_the_start():
 
 @pytest.mark.parametrize("kind", FEDAVG_OF_ALL)
 def test_a_method_that_is_searched_as_fedavg_is_fedavg_where_all_clients_participate(kind):
-    one, sizes = trial(noise=0.3), {"local_step_size": 0.2, "server_multiplier": 1.3}
+    sizes, problem = {"local_step_size": 0.2, "server_multiplier": 1.3}, random_cosine_quadratic(3, 2, noise=0.3)
     runs = [
-        simulate(make_algorithm(name, one, sizes), one.problem, Full(2), 5, seeds=(0, 1), record_models=True)
+        simulate(make_algorithm(name, trial(), sizes), problem, Full(3), 5, seeds=(0, 1), record_models=True)
         for name in ("generalized-fedavg", kind)
     ]
     models, others = (run.arrays["model"] for run in runs)
