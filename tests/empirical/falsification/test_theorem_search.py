@@ -191,7 +191,11 @@ def test_every_algorithm_is_searched_or_it_is_said_why_not(kind, monkeypatch):
     monkeypatch.setattr(theorem_search, "TRIALS", 6)
     monkeypatch.setattr(theorem_search, "CLIMB", 2)
     document = made(
-        "any", f"average over rounds of {GRADIENT}", EXACT, {"gap": "100*F/(gamma*I*T)"}, "gamma <= 1/(100*L*I)"
+        "any",
+        f"average over rounds of {GRADIENT}",
+        f"{EXACT}, iid",
+        {"gap": "100*F/(gamma*I*T)"},
+        "gamma <= 1/(100*L*I)",
     )
     theorem = build_theorem(document | {"algorithm": kind}, "file.toml", " ")
     found = search_violation(theorem, theorem.result.form())
