@@ -235,7 +235,7 @@ def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTri
     lowest = {"non-convex": -1.0, "convex": 0.0, "strongly-convex": float(10 ** rng.uniform(-2, -0.3))}[of.least]
     shape = (N, m + 1)
     curvatures = rng.choice([lowest, max(lowest, 0.0), 1.0, 1.0], shape)
-    if rng.random() < 0.3:
+    if rng.random() < (0.8 if noisy else 0.3):  # where one of two is 0 or both are equal, noise moves no fixed point
         curvatures = rng.uniform(lowest, 1, shape)
     flat = of.bounded or rng.random() < 0.6
     for side in (0, -1):

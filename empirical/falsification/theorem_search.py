@@ -158,8 +158,10 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
     if (scope.noisy or scope.sampled) and rng.random() < 0.4:
         return _draw_stationary(theorem, scope, rng)
     N, d = int(rng.choice([1, 2, 3, 5])), int(rng.choice([1, 1, 2, 3]))
-    if "compressor_contraction" in _concepts(theorem) or "contraction" in _concepts(theorem):
+    compressed = bool({"compressor_contraction", "contraction"} & _concepts(theorem))
+    if compressed:
         d = int(rng.choice([2, 3, 4]))
+    hardest = compressed and rng.random() < 0.5  # as much compression as there is, for long, at the largest step
     kinds = [rng.uniform(0.05, 1, (N, d)), np.ones((N, d)), 10 ** rng.uniform(-4, 0, (N, d))]
     curvatures = kinds[rng.choice(3, p=[0.4, 0.4, 0.2])]
     if rng.random() < 0.5 or _shares_hessian(theorem):
@@ -178,11 +180,11 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
         float(rng.choice([0.0, 10 ** rng.uniform(-2, 1)])) if noisy else 0.0,
         start,
         local_steps,
-        int(rng.choice(SIMULATED_ROUNDS if scope.simulated else ROUNDS)),
+        LONGEST_SIMULATED if hardest else int(rng.choice(SIMULATED_ROUNDS if scope.simulated else ROUNDS)),
         int(rng.integers(1, N + 1)) if scope.sampled else N,
-        rng.choice([1, 1, 0.5, 0.1], 3),
+        np.ones(3) if hardest else rng.choice([1, 1, 0.5, 0.1], 3),
         float(10 ** rng.uniform(-1, 1.5)),
-        int(rng.integers(1, d + 1)),
+        1 if hardest else int(rng.integers(1, d + 1)),
         float(10 ** rng.uniform(-2, 1)),
     )
 
