@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,14 @@ from fedbounds.empirical.algorithms.spec import algorithms
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.problems.problem import client_gradients
-from fedbounds.empirical.simulation.moments.moments import moments
+from fedbounds.empirical.simulation.moments.moments import Moments, moments
 from fedbounds.empirical.simulation.simulate import simulate
 
 MOMENTS = ("fedavg", "generalized-fedavg")  # kinds with exact moments
 # methods without a simulation of their own -> an algorithm that is one of them, with one local step
 INSTANCES: Mapping[str, str] = {"minibatch-sgd": "fedavg", "three-point-compressors": "ef21"}
+# methods that are generalized FedAvg where all clients participate
+FEDAVG_OF_ALL = ("average-all", "average-participating", "fedau", "fedvarp", "known-participation", "mifa")
 AGGREGATES = ("minimum", "average", "last", "average iterate")
 MEASURED = ("squared gradient norm of f", "function gap", "squared distance to the minimizer")
 STEP_SIZES = ("local_step_size", "server_multiplier", "server_step_size")  # concepts
@@ -59,6 +61,7 @@ class Trial:
     uncapped: float  # a step size that nothing caps
     kept: int = 1  # entries that a compressor keeps
     proximal: float = 1.0  # the proximal parameter
+    stationary: bool = False  # whether it starts where noise and sampling keep its models, in mean square
 
     @property
     def problem(self) -> Quadratic:
@@ -110,7 +113,7 @@ def _compression_error(trial: Trial) -> float:
 
 def simulated_kind(kind: str) -> str:
     """The kind that is run for a theorem about an algorithm."""
-    return INSTANCES.get(kind, kind)
+    return "generalized-fedavg" if kind in FEDAVG_OF_ALL else INSTANCES.get(kind, kind)
 
 
 def why_no_run(kind: str, measure: Measure) -> str:
@@ -139,11 +142,6 @@ def _required(kind: str) -> list[str]:
     return [f.name for f in fields if f.init and f.default is missing and f.default_factory is missing]
 
 
-def only_deterministic(kind: str, measure: Measure) -> bool:
-    """Whether left-hand sides are known without noise and with full participation only."""
-    return kind not in MOMENTS or measure.aggregate == "average iterate"
-
-
 def has_local_steps(kind: str) -> bool:
     """Whether clients may take several steps a round."""
     return any(field.name == "local_steps" for field in dataclasses.fields(algorithms()[kind]))  # pyright: ignore[reportArgumentType]
@@ -167,8 +165,11 @@ def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str
     problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
     within = measure.over == "iterations" and trial.local_steps > 1
     multiplier = sizes.get("server_multiplier", 1.0)
+    if kind in MOMENTS and is_random(trial) and measure.aggregate == "average iterate":
+        models = _expected_average(algorithm, trial, sizes["local_step_size"], multiplier)
+        return _finite(_values(measure, models, trial)[0])
     if kind in MOMENTS and is_random(trial):
-        return _aggregate(measure, _expected_values(measure, algorithm, problem, trial), trial.rounds)
+        return aggregate_values(measure, _expected_values(measure, algorithm, problem, trial))
     if within and (kind not in MOMENTS or multiplier != 1):
         raise FedboundsError(f"the models of {kind!r} at the iterations within a round are not known")
     if kind in MOMENTS:
@@ -176,15 +177,33 @@ def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str
         models = models if within else models[:: trial.local_steps]
     else:
         models = _simulated_models(algorithm, problem, trial)
-    count = len(models) - 1
     if measure.aggregate == "average iterate":
-        return _finite(_values(measure, models[:count].mean(0)[None], trial)[0])
-    return _aggregate(measure, _values(measure, models, trial), count)
+        return _finite(_values(measure, average_of_iterates(models), trial)[0])
+    return aggregate_values(measure, _values(measure, models, trial))
 
 
-def _aggregate(measure: Measure, values: np.ndarray, count: int) -> float:
-    found = {"minimum": values[:count].min(), "average": values[:count].mean(), "last": values[-1]}
+def average_of_iterates(models: np.ndarray) -> np.ndarray:
+    """The average of all models of a run but the last, (T+1, d) to (1, d)."""
+    return models[:-1].mean(0, keepdims=True)
+
+
+def aggregate_values(measure: Measure, values: np.ndarray) -> float:
+    """One number of the values along a run, (T+1,), the last of which is that after it; infinite where it overflows."""
+    found = {"minimum": values[:-1].min(), "average": values[:-1].mean(), "last": values[-1]}
     return _finite(found[measure.aggregate])
+
+
+def _expected_average(algorithm: Algorithm, trial: Trial, step: float, multiplier: float) -> np.ndarray:
+    """A model as far from the minimizer as the average of the models after rounds in mean square, (1, d).
+
+    All clients participate: a round multiplies the model by a factor and adds noise, of which the average is a sum.
+    """
+    average = average_of_iterates(_local_models(trial, step, multiplier)[:: trial.local_steps])
+    factor = 1 + multiplier * (((1 - step * trial.curvatures) ** trial.local_steps).mean(0) - 1)
+    weights = np.cumsum(factor ** np.arange(trial.rounds - 1)[:, None], axis=0) / trial.rounds
+    variance = _moments(algorithm, replace(trial, rounds=1)).variance[-1] * (weights**2).sum(0)
+    minimizer = trial.problem.minimizer().numpy()
+    return minimizer + np.sqrt((average - minimizer) ** 2 + variance)
 
 
 def _finite(value: float) -> float:
@@ -194,12 +213,31 @@ def _finite(value: float) -> float:
 
 def _expected_values(measure: Measure, algorithm: Algorithm, problem: Quadratic, trial: Trial) -> np.ndarray:
     """Expected values after every round, (T+1,)."""
-    N = problem.clients
-    process = Full(N) if trial.participants == N else WithoutReplacement(N, trial.participants)
-    run = moments(algorithm, problem, process, trial.rounds)
+    run = _moments(algorithm, trial)
     if measure.of.startswith("squared distance"):
         return ((run.mean - problem.minimizer().numpy()) ** 2).sum(1) + run.variance.sum(1)
     return run.objective_gap if measure.of.startswith("function gap") else run.gradient_norm_squared
+
+
+def _moments(algorithm: Algorithm, trial: Trial) -> Moments:
+    """The exact mean and variances of the models after every round, of which a stationary run has one."""
+    problem, rounds, N = trial.problem, 1 if trial.stationary else trial.rounds, len(trial.centers)
+    process = Full(N) if trial.participants == N else WithoutReplacement(N, trial.participants)
+    return moments(algorithm, problem, process, rounds)
+
+
+def settle(trial: Trial, kind: str, sizes: Mapping[str, float]) -> Trial | None:
+    """The trial from the distance to the minimizer that stays, in mean square, for ever; None if there is none.
+
+    With one curvature and one dimension, a round multiplies the mean distance by a factor and adds a variance.
+    """
+    problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
+    minimizer = problem.minimizer().numpy()
+    near, far = (_moments(algorithm, replace(trial, start=minimizer + away, rounds=1)) for away in (0.0, 1.0))
+    factor = far.mean[-1] - minimizer
+    if (np.abs(factor) >= 1).any():
+        return None
+    return replace(trial, start=minimizer + np.sqrt(near.variance[-1] / (1 - factor**2)))
 
 
 def _values(measure: Measure, models: np.ndarray, trial: Trial) -> np.ndarray:

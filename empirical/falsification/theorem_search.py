@@ -15,9 +15,19 @@ import sympy as sp
 from fedbounds.bounds.advice.theorem_check import Finding
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.problem_class import axis
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.theorem_file import TheoremFile
+from fedbounds.empirical.falsification.theorem_piecewise import (
+    STATIONARY_ROUNDS,
+    PiecewiseClass,
+    PiecewiseTrial,
+    draw_piecewise,
+    piecewise_nearby,
+)
 from fedbounds.empirical.falsification.theorem_runs import (
+    FEDAVG_OF_ALL,
     INSTANCES,
     MOMENTS,
     STEP_SIZES,
@@ -26,7 +36,7 @@ from fedbounds.empirical.falsification.theorem_runs import (
     has_local_steps,
     is_random,
     left_hand_side,
-    only_deterministic,
+    settle,
     simulated_kind,
     value_at_start,
     why_no_run,
@@ -39,11 +49,13 @@ ROUNDS = (1, 2, 3, 10, 30, 100, 300, 300)
 SIMULATED_ROUNDS = (1, 2, 3, 5, 10, 30, 60)  # where no moments are known
 LONGEST, LONGEST_SIMULATED = 1000, 60  # rounds
 
+QUADRATICS, PIECEWISE = "quadratics", "piecewise quadratics"
+Instance = Trial | PiecewiseTrial
 OPTIONAL = {"kept": "initial_gradient_error", "proximal": "proximal_parameter"}  # numbers of a trial -> their concepts
 
 
 class Scope(NamedTuple):
-    """What runs of a theorem may have."""
+    """What runs of a theorem on quadratics may have."""
 
     noisy: bool
     local: bool
@@ -51,42 +63,76 @@ class Scope(NamedTuple):
     simulated: bool  # each round is run
 
 
+class Family(NamedTuple):
+    """Instances of one kind."""
+
+    name: str
+    draw: Callable[[np.random.Generator], Instance]
+    nearby: Callable[[Any, np.random.Generator], Instance]  # another of the same shape
+
+
 def search_violation(
     theorem: TheoremFile, form: Form, seed: int = 0, progress: Callable[[int, int], None] | None = None
 ) -> Finding:
     """The largest ratio of an exact left-hand side to the bound that was found, as a finding."""
-    result = theorem.result
     if why := _no_search(theorem, form):
         return Finding("warning", "search", form.name, f"no run was searched for a violation: {why}")
-    rng, best, most, scope = np.random.default_rng(seed), None, -np.inf, _scope(theorem, form)
-    count = 0
+    scope = _scope(theorem, form)
+    families = _families(theorem, scope)
+    if not families:
+        return Finding("warning", "search", form.name, "no run was searched for a violation: gradients are bounded")
+    rng, best, most, count, family = np.random.default_rng(seed), None, -np.inf, 0, families[0]
     for count in range(TRIALS + CLIMB):
-        trial = _draw(theorem, scope, rng) if best is None or count < TRIALS else _nearby(best, scope, rng)
+        climbs = best is not None and count >= TRIALS
+        drawn = family if climbs else families[count % len(families)]
+        trial = drawn.nearby(best, rng) if climbs else drawn.draw(rng)
         try:
-            ratio = _ratio(result, form, theorem, trial)
+            ratio, trial = _ratio(theorem, form, trial)
         except FedboundsError as error:
-            return Finding("warning", "search", form.name, f"no run was searched for a violation: {error}")
+            families = [other for other in families if other is not drawn]
+            if not families:
+                return Finding("warning", "search", form.name, f"no run was searched for a violation: {error}")
+            continue
         if ratio > most:
-            best, most = trial, ratio
+            best, most, family = trial, ratio, drawn
         if progress is not None:
             progress(count + 1, TRIALS + CLIMB)
         if most > ENOUGH:
             break
-    if best is None or most == -np.inf:
+    if best is None:
         return Finding("warning", "search", form.name, "no instance met all conditions")
+    names = [one.name for one in families]
     noisy, local, sampled, _ = scope
     kinds = [f"with{'' if noisy else 'out'} noise", "local steps" if local else "one local step"]
     kinds += ["sampled clients" if sampled else "all clients"]
-    kinds += [f"as {simulated_kind(theorem.algorithm)}"] if theorem.algorithm in INSTANCES else []
-    if local and _shares_hessian(theorem):
+    kind = simulated_kind(theorem.algorithm)
+    kinds += [f"as {kind}"] if theorem.algorithm != kind else []
+    if local and _shares_hessian(theorem) and PIECEWISE not in names:
         kinds += ["equal Hessians, so that the drift of local steps by heterogeneity is not tested"]
-    searched = f"{count + 1} runs on quadratics ({', '.join(kinds)})"
+    searched = f"{count + 1} runs on {' and on '.join(names)} ({', '.join(kinds)})"
     text = f"largest exact left-hand side over the bound in {searched}: {most:.4g}"
     if most > VIOLATED:
         concepts = {"", *_concepts(theorem)}
         at = {name: value for name, value in best.to_dict().items() if OPTIONAL.get(name, "") in concepts}
         return Finding("error", "search", form.name, f"violated: {text}", ("terms",), at)
     return Finding("ok", "search", form.name, text)
+
+
+def _families(theorem: TheoremFile, scope: Scope) -> list[Family]:
+    """Those whose instances the theorem covers."""
+    said, found = {} if theorem.setting is None else theorem.setting.said, []
+    if not (bounded := said.get("gradients") == ("bounded",)):
+        found = [Family(QUADRATICS, lambda rng: _draw(theorem, scope, rng), lambda one, rng: _nearby(one, scope, rng))]
+    participation = axis("participation").with_special_cases(said.get("participation", ("all",)))
+    if simulated_kind(theorem.algorithm) in MOMENTS and "all" in participation:
+        usual = "strongly-convex" if "strong_convexity" in _concepts(theorem) else "convex"
+        least = axis("objective").with_special_cases(said.get("objective", (usual,)))[-1]
+        same = said.get("heterogeneity") == ("none",)
+        of = PiecewiseClass(least, same, bounded, scope.local, scope.noisy)
+        found.append(
+            Family(PIECEWISE, lambda rng: draw_piecewise(of, rng), lambda one, rng: piecewise_nearby(one, of, rng))
+        )
+    return found
 
 
 def _no_search(theorem: TheoremFile, form: Form) -> str:
@@ -109,9 +155,13 @@ def _shares_hessian(theorem: TheoremFile) -> bool:
 
 def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
     said = {} if theorem.setting is None else theorem.setting.said
+    if (scope.noisy or scope.sampled) and rng.random() < 0.4:
+        return _draw_stationary(theorem, scope, rng)
     N, d = int(rng.choice([1, 2, 3, 5])), int(rng.choice([1, 1, 2, 3]))
-    if "compressor_contraction" in _concepts(theorem) or "contraction" in _concepts(theorem):
+    compressed = bool({"compressor_contraction", "contraction"} & _concepts(theorem))
+    if compressed:
         d = int(rng.choice([2, 3, 4]))
+    hardest = compressed and rng.random() < 0.5  # as much compression as there is, for long, at the largest step
     kinds = [rng.uniform(0.05, 1, (N, d)), np.ones((N, d)), 10 ** rng.uniform(-4, 0, (N, d))]
     curvatures = kinds[rng.choice(3, p=[0.4, 0.4, 0.2])]
     if rng.random() < 0.5 or _shares_hessian(theorem):
@@ -130,12 +180,36 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
         float(rng.choice([0.0, 10 ** rng.uniform(-2, 1)])) if noisy else 0.0,
         start,
         local_steps,
-        int(rng.choice(SIMULATED_ROUNDS if scope.simulated else ROUNDS)),
+        LONGEST_SIMULATED if hardest else int(rng.choice(SIMULATED_ROUNDS if scope.simulated else ROUNDS)),
         int(rng.integers(1, N + 1)) if scope.sampled else N,
-        rng.choice([1, 1, 0.5, 0.1], 3),
+        np.ones(3) if hardest else rng.choice([1, 1, 0.5, 0.1], 3),
         float(10 ** rng.uniform(-1, 1.5)),
-        int(rng.integers(1, d + 1)),
+        1 if hardest else int(rng.integers(1, d + 1)),
         float(10 ** rng.uniform(-2, 1)),
+    )
+
+
+def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
+    """A run of which nothing but noise and sampling is measured: its models stay near the minimizer, in mean square.
+
+    The average of such models comes nearer to it, so that runs of a theorem about them start at the minimizer.
+    """
+    measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
+    N, average = int(rng.choice([1, 2, 4, 8, 32])), measure.aggregate == "average iterate"
+    sampled = scope.sampled and N > 1 and rng.random() < 0.6 and said.get("heterogeneity") != ("none",)
+    noisy = scope.noisy and not (sampled and rng.random() < 0.7)
+    spread = float(10 ** rng.uniform(-1, 2)) if sampled and not (noisy and rng.random() < 0.5) else 0.0
+    return Trial(
+        np.full((N, 1), float(rng.choice([1, 1, 10 ** rng.uniform(-2, 0)]))),
+        spread * rng.standard_normal((N, 1)),
+        float(10 ** rng.uniform(-1, 1)) if noisy else 0.0,
+        np.zeros(1),
+        int(rng.choice([1, 2, 4, 8])) if scope.local and measure.over != "iterations" else 1,
+        int(rng.choice(ROUNDS if average else STATIONARY_ROUNDS)),
+        int(rng.choice([1, max(N // 2, 1), N - 1])) if sampled else N,
+        rng.choice([1, 1, 0.1, 0.001], 3),
+        float(10 ** rng.uniform(-1, 3)),
+        stationary=not average,
     )
 
 
@@ -143,22 +217,30 @@ def _scope(theorem: TheoremFile, form: Form) -> Scope:
     """What the setting allows, or a constant names, as far as left-hand sides are known."""
     said, named = {} if theorem.setting is None else theorem.setting.said, _concepts(theorem)
     measure, kind = form.measure or theorem.result.measure, simulated_kind(theorem.algorithm)
-    noisy = set(said["noise"]) != {"none"} if "noise" in said else bool({"gradient_noise", "optimum_noise"} & named)
+    noisy = _may_be_noisy(theorem)
     sampled = "participating_clients" in named
     if "participation" in said:
         sampled = set(said["participation"]) != {"all"}
     local = "local_steps" in named and said.get("local-steps") != ("one",) and has_local_steps(kind)
     local = local and theorem.algorithm not in INSTANCES
-    if only_deterministic(kind, measure):
-        return Scope(False, local, False, kind not in MOMENTS)
-    return Scope(noisy, local, sampled and measure.over == "rounds", False)
+    if kind not in MOMENTS:
+        return Scope(False, local, False, True)
+    sampled = sampled and theorem.algorithm not in FEDAVG_OF_ALL
+    return Scope(noisy, local, sampled and measure.over == "rounds" and measure.aggregate != "average iterate", False)
+
+
+def _may_be_noisy(theorem: TheoremFile) -> bool:
+    said = {} if theorem.setting is None else theorem.setting.said
+    if "noise" in said:
+        return set(said["noise"]) != {"none"}
+    return bool({"gradient_noise", "optimum_noise"} & _concepts(theorem))
 
 
 def _nearby(trial: Trial, scope: Scope, rng: np.random.Generator) -> Trial:
     """A trial with other numbers near these, of the same shape."""
     size = 10 ** rng.uniform(-2, 0)
     turn = np.exp(size * rng.standard_normal(trial.curvatures.shape[1]))
-    longest = LONGEST_SIMULATED if scope.simulated else LONGEST
+    longest = LONGEST_SIMULATED if scope.simulated else max(STATIONARY_ROUNDS) if trial.stationary else LONGEST
     return Trial(
         np.clip(trial.curvatures * turn, 1e-6, 1),
         trial.centers * np.exp(size * rng.standard_normal(trial.centers.shape)),
@@ -171,6 +253,7 @@ def _nearby(trial: Trial, scope: Scope, rng: np.random.Generator) -> Trial:
         trial.uncapped * float(np.exp(size * rng.standard_normal())),
         trial.kept,
         trial.proximal * float(np.exp(size * rng.standard_normal())),
+        trial.stationary,
     )
 
 
@@ -178,32 +261,67 @@ def _concepts(theorem: TheoremFile) -> set[str]:
     return {quantity.concept for quantity in theorem.result.notation.values()}
 
 
-def _ratio(result: Result, form: Form, theorem: TheoremFile, trial: Trial) -> float:
-    """Exact left-hand side over bound; -inf where a condition fails or a constant does not exist."""
-    problem = trial.problem
-    known = exact_constants(trial, problem)
+def _ratio(theorem: TheoremFile, form: Form, trial: Instance) -> tuple[float, Instance]:
+    """Exact left-hand side over bound, and the trial from where it starts.
+
+    The ratio is -inf where a condition fails or a constant does not exist.
+    """
+    bounded = isinstance(trial, Trial) or trial.is_bounded_below
+    found = _evaluate_trial(theorem.result, form, trial) if bounded else None
+    if found is None:
+        return -np.inf, trial
+    right, sizes = found
+    measure, kind = form.measure or theorem.result.measure, simulated_kind(theorem.algorithm)
+    if trial.stationary:
+        step, multiplier = _fedavg_steps(sizes, measure, trial)
+        settled = settle(trial, kind, sizes) if isinstance(trial, Trial) else trial.settle(step, multiplier)
+        found = None if settled is None else _evaluate_trial(theorem.result, form, settled)
+        if settled is None or found is None:
+            return -np.inf, trial
+        trial, (right, sizes) = settled, found
+    if isinstance(trial, Trial):
+        left = left_hand_side(measure, kind, trial, sizes)
+        scale = value_at_start(measure, trial) + float((trial.centers**2).max())
+        if left < np.inf:
+            root = max(left**0.5 - ROUNDING * scale**0.5, 0.0)
+            left = max(left - ROUNDING * scale, 0.0) if is_random(trial) else root**2
+    else:
+        step, multiplier = _fedavg_steps(sizes, measure, trial)
+        if trial.stationary and not trial.is_trapped(step, multiplier):
+            return -np.inf, trial  # step sizes that depend on the start
+        left = trial.left_hand_side(measure, step, multiplier)
+    return 0.0 if left == 0 else left / right if right > 0 else np.inf, trial
+
+
+def _fedavg_steps(sizes: Mapping[str, Any], measure: Measure, trial: Instance) -> tuple[float, float]:
+    """The local step size, and the factor of the mean update."""
+    if "local_step_size" not in sizes:
+        raise FedboundsError("runs need a local step size: no constant of the theorem is local_step_size")
+    multiplier = float(sizes.get("server_multiplier", 1.0))
+    if measure.over == "iterations" and trial.local_steps > 1 and multiplier != 1:
+        raise FedboundsError("the models at the iterations within a round are not known where the server takes steps")
+    return float(sizes["local_step_size"]), multiplier
+
+
+def _evaluate_trial(result: Result, form: Form, trial: Instance) -> tuple[float, dict[str, Any]] | None:
+    """The bound, and the constants by concept; None where a condition fails or a constant does not exist."""
+    known = exact_constants(trial, trial.problem) if isinstance(trial, Trial) else trial.constants()
     needed = {n: result.notation[n].concept for n in result.notation if n in form.needs - form.prescribes.keys()}
     steps = {name: c for name, c in needed.items() if c in STEP_SIZES}
     if missing := sorted(c for n, c in needed.items() if c not in known and n not in steps):
         if "divergence" in " ".join(missing):
-            return -np.inf  # it does not exist for different Hessians
+            return None  # it does not exist for different Hessians
         raise FedboundsError(f"the constant {missing[0]} is not known of a quadratic")
     constants: dict[str, Any] = {n: known[c] for n, c in needed.items() if n not in steps}
+    if not all(np.isfinite(value).all() for value in constants.values()):
+        return None
     capped = {str(condition.limits) for condition in form.conditions}
     for place, name in enumerate(sorted(steps, key=lambda name: (name in capped, name))):  # a cap may need the others
         constants[name] = step_size_at(form, name, constants, float(trial.steps[place % 3]), trial.uncapped)
     at = evaluate(result, constants, form.name, strict=False)
     if not at.valid or not np.isfinite(at.value):
-        return -np.inf
-    sizes = known | sizes_by_concept(constants, at)
-    measure = form.measure or result.measure
-    right = float(at.value)
-    found = left_hand_side(measure, simulated_kind(theorem.algorithm), trial, sizes)
-    scale = value_at_start(measure, trial) + float((trial.centers**2).max())
-    if found < np.inf:
-        root = max(found**0.5 - ROUNDING * scale**0.5, 0.0)
-        found = max(found - ROUNDING * scale, 0.0) if is_random(trial) else root**2
-    return 0.0 if found == 0 else found / right if right > 0 else np.inf
+        return None
+    return float(at.value), known | sizes_by_concept(constants, at)
 
 
 def sizes_by_concept(constants: Mapping[str, Any], at: Evaluation) -> dict[str, Any]:

@@ -8,8 +8,18 @@ import pytest
 from fedbounds.bounds.theory.theorem_file import TheoremFile, build_theorem
 from fedbounds.empirical.algorithms.spec import algorithms
 from fedbounds.empirical.falsification import theorem_search
-from fedbounds.empirical.falsification.theorem_runs import Trial, exact_constants, left_hand_side
+from fedbounds.empirical.falsification.theorem_runs import (
+    FEDAVG_OF_ALL,
+    Trial,
+    exact_constants,
+    left_hand_side,
+    make_algorithm,
+    settle,
+)
 from fedbounds.empirical.falsification.theorem_search import search_violation
+from fedbounds.empirical.participation import Full
+from fedbounds.empirical.problems.nonconvex import random_cosine_quadratic
+from fedbounds.empirical.simulation.simulate import simulate
 
 GRADIENT = "squared gradient norm of f"
 GAP = "function gap"
@@ -106,10 +116,19 @@ FALSE = [
     ("sgd", "gamma*L*sigma**2/N", "gamma*L*sigma**2/(2*N)"),  # a constant halved
     ("sgd", "gamma*L*sigma**2/N", "gamma*L*sigma**2/N**2"),  # too much from averaging
     ("linear-sgd", "gamma*sigma**2/(N*mu)", "gamma*sigma**2/(4*N*mu)"),  # a constant
+    ("sgd", "gamma*L*sigma**2/N", "0"),  # no noise
+    ("linear-sgd", "gamma*sigma**2/(N*mu)", "0"),  # no noise
+    ("local-sgd", "16*gamma**2*L*(I - 1)**2*sigmastar**2", "0"),  # no drift
     ("local-sgd", "gamma*K)", "gamma*K**2*L*gamma)"),  # a wrong power
     ("local-sgd", "gamma <= 1/(4*L)", "gamma <= 4/L"),  # a condition on the step size weakened
     ("fedavg", "c*F/(e*T)", "c*F/(e*T**2)"),  # a wrong power
     ("fedavg", "(N - S)", "0*(N - S)"),  # no participation error
+    ("fedavg", "8*gamma**2*L**2*I*(I - 1)*d**2", "0"),  # no drift by heterogeneity
+    ("fedavg", "2*gamma**2*L**2*(I - 1)*sigma**2", "0"),  # no drift by noise
+    ("fedavg", "c*e*L*sigma**2/(S*I)", "0"),  # no noise
+    ("fedavg", "c*e*L*sigma**2/(S*I)", "c*e*L*sigma**2/(S**2*I)"),  # too much from averaging
+    ("fedvarp", "c*5*gamma**2*L**2*I*(I - 1)*d**2", "0"),  # no drift
+    ("average-all", "40*gamma**2*L**2*I*(I - 1)*d**2", "0"),  # no drift
     ("fedvarp", "c*F/(e*T)", "c*F/(e*T**2)"),  # a wrong power
     ("average-all", "8*F/(gamma*eta*I*T)", "F/(8*gamma*eta*I*T)"),  # constants are lost
     ("mean-iterate", "D2/(2*gamma*T)", "D2/(8*gamma*T)"),  # a constant
@@ -175,7 +194,11 @@ def test_every_algorithm_is_searched_or_it_is_said_why_not(kind, monkeypatch):
     monkeypatch.setattr(theorem_search, "TRIALS", 6)
     monkeypatch.setattr(theorem_search, "CLIMB", 2)
     document = made(
-        "any", f"average over rounds of {GRADIENT}", EXACT, {"gap": "100*F/(gamma*I*T)"}, "gamma <= 1/(100*L*I)"
+        "any",
+        f"average over rounds of {GRADIENT}",
+        f"{EXACT}, iid",
+        {"gap": "100*F/(gamma*I*T)"},
+        "gamma <= 1/(100*L*I)",
     )
     theorem = build_theorem(document | {"algorithm": kind}, "file.toml", " ")
     found = search_violation(theorem, theorem.result.form())
@@ -242,3 +265,62 @@ def test_the_error_of_top_k_at_the_start():
         one = replace(vector, kept=kept)
         assert exact_constants(one, one.problem)["initial_gradient_error"] == wanted
         assert exact_constants(one, one.problem)["compressor_contraction"] == pytest.approx(kept / 3)
+
+
+@pytest.mark.parametrize("kind", FEDAVG_OF_ALL)
+def test_a_method_that_is_searched_as_fedavg_is_fedavg_where_all_clients_participate(kind):
+    sizes, problem = {"local_step_size": 0.2, "server_multiplier": 1.3}, random_cosine_quadratic(3, 2, noise=0.3)
+    runs = [
+        simulate(make_algorithm(name, trial(), sizes), problem, Full(3), 5, seeds=(0, 1), record_models=True)
+        for name in ("generalized-fedavg", kind)
+    ]
+    models, others = (run.arrays["model"] for run in runs)
+    assert np.abs(models - others).max() < 1e-12 and np.abs(models[0] - models[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("participants", [1, 2])
+def test_a_stationary_run_has_the_same_value_after_every_round(participants):
+    one = trial(curvatures=np.ones((2, 1)), noise=0.3, participants=participants, rounds=20, stationary=True)
+    sizes = {"local_step_size": 0.25, "server_multiplier": 1.2}
+    there = settle(one, "fedavg", sizes)
+    assert there is not None
+    measure = replace(statement("sgd").result.measure, aggregate="last")
+    values = [left_hand_side(measure, "fedavg", replace(there, stationary=False, rounds=T), sizes) for T in (1, 7, 20)]
+    assert values == pytest.approx([left_hand_side(measure, "fedavg", there, sizes)] * 3, rel=1e-9)
+    assert values[0] > 1e-3 and settle(one, "fedavg", {"local_step_size": 3.0}) is None
+
+
+def test_the_variance_of_an_average_of_iterates():
+    """x_t - 1/6 is 5/8 of what it was, plus noise of variance (1/2 0.3)^2/2; the average is over three."""
+    one = trial(noise=0.3, local_steps=1, rounds=3)
+    mean = (1 + 5 / 8 + 25 / 64) / 3 * (3 - 1 / 3)
+    variance = 0.25 * 0.09 / 2 * ((1 + 5 / 8) ** 2 + 1) / 9
+    found = left_hand_side(statement("mean-iterate").result.measure, "fedavg", one, {"local_step_size": 0.5})
+    assert found == pytest.approx(0.375 * (mean**2 + variance))
+
+
+NOT_TESTED = "equal Hessians, so that the drift"
+
+
+def found_text(monkeypatch, **changes) -> str:
+    """What a short search says of a theorem of FedAvg with other entries."""
+    monkeypatch.setattr(theorem_search, "TRIALS", 4)
+    monkeypatch.setattr(theorem_search, "CLIMB", 0)
+    theorem = build_theorem(THEOREMS["fedvarp"] | changes, "file.toml", " ")
+    return search_violation(theorem, theorem.result.form()).text
+
+
+def test_drift_is_tested_or_it_is_said_that_it_is_not(monkeypatch):
+    text = found_text(monkeypatch)
+    assert (
+        "on quadratics and on piecewise quadratics (" in text
+        and "as generalized-fedavg" in text
+        and NOT_TESTED not in text
+    )
+    text = found_text(monkeypatch, algorithm="scaffold")
+    assert "on quadratics (" in text and NOT_TESTED in text
+    setting = "nonconvex, smooth, with replacement, bounded heterogeneity, noise=none"
+    assert "piecewise" not in found_text(monkeypatch, setting=setting)
+    setting = "nonconvex, smooth, full participation, bounded heterogeneity, noise=none, bounded gradients"
+    assert "runs on piecewise quadratics (" in found_text(monkeypatch, setting=setting)
+    assert "gradients are bounded" in found_text(monkeypatch, setting=setting, algorithm="scaffold")

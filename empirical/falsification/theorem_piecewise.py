@@ -1,0 +1,306 @@
+r"""Random piecewise quadratics on the line with all their constants, and exact left-hand sides of FedAvg on them.
+
+The clients' gradients are piecewise linear and have the same slope far away. They differ by a bounded amount without
+equal Hessians, so that local steps drift. All constants are attained at a knot or on a piece. Without noise a
+run is exact up to rounding. Noise of two values has an exact mean local model, which is the server's model where very
+many clients have each function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.empirical.falsification.instances.piecewise_quadratics import PiecewiseQuadratic
+from fedbounds.empirical.falsification.theorem_runs import aggregate_values, average_of_iterates
+
+MANY = 1e30  # clients with each function, so that the mean of their noise is nothing
+LOCAL_STEPS, ROUNDS = (1, 2, 3, 8), (1, 2, 3, 10, 30, 100)
+STATIONARY_ROUNDS = (10**2, 10**4, 10**8)
+LONGEST = 200  # rounds that are run
+ROUNDING = 1e-14  # of models, gradients and values of a function, relative to the largest that they are sums of
+NEAR = 1e-8  # how near a run stays to a fixed point, relative to the distance of the outer knots
+GRID, ZOOMS = 33, 12  # of the search for a fixed point: the interval shrinks to 1e-18 of its length
+MARGIN = 100  # standard deviations of the mean model by which a round contracts
+
+
+class PiecewiseClass(NamedTuple):
+    """What the functions of a theorem may be."""
+
+    least: str = "convex"  # "non-convex", "convex" or "strongly-convex"
+    same: bool = False  # all clients have one function
+    bounded: bool = False  # gradients are bounded
+    local: bool = True  # several local steps
+    noisy: bool = False
+
+
+@dataclass(frozen=True)
+class PiecewiseTrial:
+    """One instance in numbers, which a climb changes."""
+
+    knots: np.ndarray  # of all clients, ascending, (m,)
+    curvatures: np.ndarray  # between the knots, (clients, m+1); the outer ones are those of all clients
+    slopes: np.ndarray  # at the first knot, (clients,)
+    start: float
+    noise: float  # s; every gradient is off by s or -s, each with chance 1/2
+    local_steps: int
+    rounds: int
+    steps: np.ndarray  # the share of each step size's cap, in (0, 1]
+    uncapped: float  # a step size that nothing caps
+    stationary: bool = False  # whether it starts at a fixed point of its rounds
+    many: bool = False  # whether very many clients have each function, as they must where there is noise
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its numbers."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
+        return shown | {"clients": self.clients}
+
+    @property
+    def clients(self) -> float:
+        """How many there are."""
+        return len(self.slopes) * (MANY if self.many else 1)
+
+    @cached_property
+    def each(self) -> PiecewiseQuadratic:
+        """The clients' functions."""
+        return PiecewiseQuadratic(self.knots, self.curvatures, self.slopes)
+
+    @cached_property
+    def objective(self) -> PiecewiseQuadratic:
+        """Their mean."""
+        return PiecewiseQuadratic(self.knots, self.curvatures.mean(0), self.slopes.mean())
+
+    @cached_property
+    def _least(self) -> tuple[float, float]:
+        """The least value of the objective, and a minimizer."""
+        value, point = self.objective.minimum()
+        return float(value), float(point)
+
+    @property
+    def is_bounded_below(self) -> bool:
+        """Whether the objective is."""
+        return bool(self._least[0] > -np.inf)
+
+    @cached_property
+    def _minimizer_error(self) -> float:
+        """How far the computed minimizer may be from one, by rounding."""
+        _, point = self._least
+        place = np.searchsorted(self.knots, point)
+        curvature = self.curvatures.mean(0)[place : place + 2].max() or self.smoothness
+        return ROUNDING * (self.width + abs(point) + float(self._largest_gradients(np.array([point]))[0]) / curvature)
+
+    def _largest_gradients(self, models: np.ndarray) -> np.ndarray:
+        """Of what gradients at these models are sums."""
+        return np.abs(self.each.at_knots).max() + self.smoothness * (np.abs(models) + np.abs(self.knots).max())
+
+    def _model_errors(self, models: np.ndarray, step: float, multiplier: float) -> np.ndarray:
+        """By rounding, of models of a run; the server multiplies that of the mean local model."""
+        sums = self.width + np.abs(models) + step * self._largest_gradients(models)
+        return ROUNDING * max(1.0, multiplier) * sums
+
+    def _value_errors(self, models: np.ndarray) -> np.ndarray:
+        """By rounding, of the objective above its least value."""
+        points = np.append(models, self._least[1])
+        sums = self._largest_gradients(points) * (np.abs(points) + np.abs(self.knots).max())
+        return ROUNDING * (sums[:-1] + sums[-1])
+
+    @cached_property
+    def width(self) -> float:
+        """The distance of the outer knots, of which the scale of all points is."""
+        return float(max(np.ptp(self.knots), np.abs(self.knots).max()))
+
+    @cached_property
+    def smoothness(self) -> float:
+        """L."""
+        return float(np.abs(self.curvatures).max())
+
+    def constants(self) -> dict[str, Any]:
+        """The exact constants of the standard concepts, infinite where there is none."""
+        at_knots, (least, minimizer) = self.each.at_knots, self._least
+        offsets = at_knots - at_knots.mean(0)
+        mean, flat = self.curvatures.mean(0), not self.curvatures[:, [0, -1]].any()
+        at_minimizer = self.each.slope(np.array([minimizer]))[:, 0]
+        start = np.array([self.start])
+        gap = float(self.objective.value(start)[0] - least + self._value_errors(start)[0])
+        lowest = float(self.curvatures.min())
+        spread = float((at_minimizer**2).mean())
+        minima = self.each.minimum()[0]
+        N = self.clients
+        found = {
+            "smoothness": self.smoothness,
+            "strong_convexity": lowest if lowest > 0 else np.inf,
+            "initial_gap": gap,
+            "initial_squared_distance": (abs(self.start - minimizer) + self._minimizer_error) ** 2,
+            "gradient_noise": self.noise,
+            "gradient_divergence_sup": float(np.abs(offsets).max()),
+            "mean_gradient_divergence": float((offsets**2).mean(0).max()) ** 0.5,
+            "gradient_bound": float(np.abs(at_knots.mean(0)).max()) if flat else np.inf,
+            "stochastic_gradient_bound": float((at_knots**2).max() + self.noise**2) ** 0.5 if flat else np.inf,
+            "function_heterogeneity": least - float(minima.mean()),
+            "optimum_heterogeneity": spread**0.5,
+            "optimum_noise": (spread + self.noise**2) ** 0.5,
+            "mean_smoothness": float((self.curvatures**2).mean(0).max()) ** 0.5,
+            "hessian_heterogeneity": float(np.abs(self.curvatures - mean).max()),
+            "local_steps": self.local_steps,
+            "rounds": self.rounds,
+            "iterations": self.rounds * self.local_steps,
+            "clients": N,
+            "participating_clients": N,
+        }
+        return found if self.many else found | {"objective_weights": np.full(len(self.slopes), 1 / N)}
+
+    def _gradients(self, models: np.ndarray) -> np.ndarray:
+        """Of every client at models of its own, (clients, M) to (clients, M)."""
+        place = np.searchsorted(self.knots, models)
+        knots = np.concatenate([self.knots[:1], self.knots])
+        at = np.concatenate([self.slopes[:, None], self.each.at_knots], axis=1)
+        client = np.arange(len(self.slopes))[:, None]
+        return at[client, place] + self.curvatures[client, place] * (models - knots[place])
+
+    def _round(self, start: np.ndarray, step: float, multiplier: float) -> np.ndarray:
+        """Mean local models at every iteration of a round, (X,) to (I + 1, X); the last is the server's model."""
+        models, means = np.tile(start, (len(self.slopes), 1)), [start]
+        for i in range(self.local_steps):
+            models = models - step * self._gradients(models)
+            means.append(models.reshape(-1, len(start)).mean(0))
+            if self.noise and i + 1 < self.local_steps:
+                models = np.concatenate([models - step * self.noise, models + step * self.noise], axis=1)
+        means[-1] = start + multiplier * (means[-1] - start)
+        return np.array(means)
+
+    def settle(self, step: float, multiplier: float) -> PiecewiseTrial | None:
+        """The trial from a fixed point of its rounds, which attracts all nearby models; None if none is found."""
+        if step * self.smoothness > 1 or multiplier * (1 - (1 - step * self.smoothness) ** self.local_steps) > 1:
+            return None  # a round is a monotone map only at such steps
+        low, high = self.knots[0] - 10 * self.width, self.knots[-1] + 10 * self.width
+        points = np.sort(np.concatenate([np.linspace(low, high, GRID), self.knots]))
+        for _ in range(ZOOMS):
+            moved = self._round(points, step, multiplier)[-1] - points
+            cells = np.flatnonzero((moved[:-1] > 0) & (moved[1:] <= 0))
+            if not len(cells):
+                return None
+            sizes = np.abs(self.objective.slope(points))
+            low, high = points[[best := cells[sizes[cells].argmax()], best + 1]]
+            points = np.linspace(low, high, GRID)
+        found = replace(self, start=float(low), stationary=True)
+        return found if found.is_trapped(step, multiplier) else None
+
+    def is_trapped(self, step: float, multiplier: float) -> bool:
+        """Whether all models of the run stay as near to the start as `NEAR`: a monotone round maps the ends inwards."""
+        ends = self.start + NEAR * self.width * np.array([-1, 1])
+        below, above = self._round(ends, step, multiplier)[-1] - ends
+        growth = (1 + step * self.smoothness) ** self.local_steps
+        deviation = step * multiplier * self.noise * (self.local_steps / self.clients) ** 0.5 * growth
+        margin = self._model_errors(ends, step, multiplier).max() + MARGIN * deviation
+        return bool(below > margin and above < -margin)
+
+    @np.errstate(all="ignore")  # a run that diverges overflows
+    def left_hand_side(self, measure: Measure, step: float, multiplier: float) -> float:
+        """The exact left-hand side of its run, or less by how far models are known."""
+        rounds = 1 if self.stationary else self.rounds
+        models = np.array([self.start])
+        for _ in range(rounds):
+            models = np.append(models, self._round(models[-1:], step, multiplier)[1:, 0])
+        if not (measure.over == "iterations" and self.local_steps > 1):
+            models = models[:: self.local_steps]
+        off = self._model_errors(models, step, multiplier) + (NEAR * self.width if self.stationary else 0.0)
+        if measure.aggregate == "average iterate":
+            return float(self._values(measure, average_of_iterates(models[:, None])[0], off.max(keepdims=True))[0])
+        return aggregate_values(measure, self._values(measure, models, off))
+
+    def _values(self, measure: Measure, models: np.ndarray, off: np.ndarray) -> np.ndarray:
+        """What is measured at least at models that are less than `off` from these, (K,), up to rounding."""
+        (least, minimizer), largest = self._least, self._largest_gradients(models)
+        if measure.of.startswith("squared distance"):
+            return np.maximum(np.abs(models - minimizer) - off - self._minimizer_error, 0) ** 2
+        slopes = np.abs(self.objective.slope(models))
+        if measure.of.startswith("function gap"):
+            slack = off * slopes + self.smoothness * off**2 + self._value_errors(models)
+            return np.maximum(self.objective.value(models) - least - slack, 0)
+        return np.maximum(slopes - self.smoothness * off - ROUNDING * largest, 0) ** 2
+
+
+def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:
+    """A random instance; with local steps most start at a fixed point of a round, so that drift is measured."""
+    stationary = bool(of.local and rng.random() < 0.6)
+    noisy = of.noisy and stationary and rng.random() < 0.5
+    many = noisy or bool(rng.random() < 0.5)
+    N = 1 if of.same or (noisy and rng.random() < 0.7) else int(rng.choice([1, 2, 2, 3, 4]))
+    m, width = int(rng.choice([1, 2, 2, 3, 4])), float(10 ** rng.uniform(-1, 1))
+    lowest = {"non-convex": -1.0, "convex": 0.0, "strongly-convex": float(10 ** rng.uniform(-2, -0.3))}[of.least]
+    shape = (N, m + 1)
+    curvatures = rng.choice([lowest, max(lowest, 0.0), 1.0, 1.0], shape)
+    if rng.random() < (0.8 if noisy else 0.3):  # where one of two is 0 or both are equal, noise moves no fixed point
+        curvatures = rng.uniform(lowest, 1, shape)
+    flat = of.bounded or rng.random() < 0.6
+    for side in (0, -1):
+        curvatures[:, side] = max(lowest, 0.0) if flat else rng.choice([max(lowest, 0.0), 1.0])
+    knots = np.sort(width * rng.standard_normal(m))
+    slopes = width * rng.standard_normal(N) * float(rng.choice([0.3, 1, 3]))
+    if rng.random() < (0.8 if noisy else 0.5):  # a minimizer at a knot, where noise and drift do not average out
+        at_knots = PiecewiseQuadratic(knots, curvatures, slopes).at_knots
+        slopes = slopes - at_knots.mean(0)[rng.integers(m)]
+    local_steps = int(rng.choice(LOCAL_STEPS[stationary:])) if of.local else 1
+    return _bounded_below(
+        PiecewiseTrial(
+            knots,
+            curvatures,
+            slopes,
+            float(rng.standard_normal() * width * rng.choice([0.3, 1, 3, 10])),
+            float(width * 10 ** rng.uniform(-1, 1)) if noisy else 0.0,
+            local_steps,
+            int(rng.choice(STATIONARY_ROUNDS if stationary else ROUNDS)),
+            rng.choice([1, 1, 0.5, 0.1], 3),
+            float(10 ** rng.uniform(-1, 1.5)),
+            stationary,
+            many,
+        ),
+        float(rng.random()),
+    )
+
+
+def _bounded_below(trial: PiecewiseTrial, share: float) -> PiecewiseTrial:
+    """A trial whose objective is bounded below: with gradients of either sign where it is flat far away."""
+    slopes, curvatures = trial.slopes, trial.curvatures
+    rise = float(trial.objective.at_knots[-1]) - float(slopes.mean())
+    outer = curvatures[0, [0, -1]]
+    if not outer.any() and rise <= 0:
+        curvatures = np.concatenate([curvatures[:, :-1], np.ones((len(slopes), 1))], axis=1)
+    elif not outer.any():
+        slopes = slopes - slopes.mean() - share * rise
+    tiny = ROUNDING * float(np.abs(slopes).max())
+    if curvatures[0, 0] == 0 and slopes.mean() > 0:
+        slopes = slopes - slopes.mean() - tiny
+    trial = replace(trial, slopes=slopes, curvatures=curvatures)
+    last = float(trial.objective.at_knots[-1])
+    return trial if curvatures[0, -1] or last >= 0 else replace(trial, slopes=slopes - last + tiny)
+
+
+def piecewise_nearby(trial: PiecewiseTrial, of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:
+    """A trial with other numbers near these, of the same shape."""
+    size = 10 ** rng.uniform(-2, 0)
+    lowest = max(float(trial.curvatures.min()), {"non-convex": -1.0, "convex": 0.0, "strongly-convex": 1e-3}[of.least])
+    curvatures = np.clip(trial.curvatures + size * rng.standard_normal(trial.curvatures.shape), lowest, 1)
+    curvatures[:, [0, -1]] = trial.curvatures[:, [0, -1]]
+    if rng.random() < 0.5:
+        curvatures = trial.curvatures
+    longest = max(STATIONARY_ROUNDS) if trial.stationary else LONGEST
+    moved = PiecewiseTrial(
+        np.sort(trial.knots + size * trial.width * rng.standard_normal(trial.knots.shape)),
+        curvatures,
+        trial.slopes + size * np.abs(trial.each.at_knots).max() * rng.standard_normal(trial.slopes.shape),
+        trial.start * float(np.exp(size * rng.standard_normal())),
+        trial.noise * float(np.exp(size * rng.standard_normal())),
+        trial.local_steps,
+        int(np.clip(round(trial.rounds * np.exp(size * rng.standard_normal())), 1, longest)),
+        np.clip(trial.steps * np.exp(size * rng.standard_normal(3)), 1e-3, 1),
+        trial.uncapped * float(np.exp(size * rng.standard_normal())),
+        trial.stationary,
+        trial.many,
+    )
+    return _bounded_below(moved, float(rng.random()))
