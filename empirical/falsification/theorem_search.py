@@ -161,7 +161,7 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
     compressed = bool({"compressor_contraction", "contraction"} & _concepts(theorem))
     if compressed:
         d = int(rng.choice([2, 3, 4]))
-    hardest = compressed and rng.random() < 0.5  # as much compression as there is, for long, at the largest step
+    hardest = compressed and rng.random() < 0.3  # as much compression as there is, for long, at the largest step
     kinds = [rng.uniform(0.05, 1, (N, d)), np.ones((N, d)), 10 ** rng.uniform(-4, 0, (N, d))]
     curvatures = kinds[rng.choice(3, p=[0.4, 0.4, 0.2])]
     if rng.random() < 0.5 or _shares_hessian(theorem):

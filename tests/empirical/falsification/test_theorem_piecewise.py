@@ -148,8 +148,17 @@ def test_no_fixed_point_is_known_at_large_steps_or_where_nothing_attracts():
     assert huber().settle(0.25, 1.0) is not None
     assert huber().settle(1.5, 1.0) is None and huber().settle(0.25, 4.0) is None
     assert huber(slopes=np.array([-1, 1.5])).settle(0.25, 1.0) is None  # f' > 0 everywhere but far left
-    there = huber().settle(0.25, 1.0)
+    assert (there := huber().settle(0.25, 1.0)) is not None
     assert not replace(there, start=there.start + 0.1).is_trapped(0.25, 1.0)
+
+
+def test_rounding_of_gradients_is_no_distance():
+    """One step of the largest size ends at the minimizer, which is known no better than the gradients' sum."""
+    slopes = np.array([7.222294998353591, 13.328400166069338, -20.55069516442293])
+    one = PiecewiseTrial(np.array([-2.788]), np.full((3, 2), 0.013852544027983579), slopes, 34.421151128235394, 0.0,
+                         1, 10, np.ones(3), 1.0)  # fmt: skip
+    assert one.left_hand_side(replace(DISTANCE, aggregate="last"), 1 / one.smoothness, 1.0) == 0
+    assert one.left_hand_side(replace(DISTANCE, aggregate="last"), 0.5 / one.smoothness, 1.0) > 1e-4
 
 
 def test_one_function_and_bounded_gradients():
