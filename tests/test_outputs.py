@@ -69,6 +69,7 @@ FIGURE_FILES = ("x.png", "x.csv", "x.json")
 REPORT_FILES = ("r/index.html", "r/report.json", "r/arbitrary-participation-theorem-3.1-sharp.png")
 CASES = [
     Case("covers non-convex", "x.csv", ("x.csv",), "fedbounds.cli.covers.covers"),
+    Case("show fedau/theorem-2 --graph", "x.png", FIGURE_FILES, "fedbounds.cli.catalog.edges_around"),
     Case("advise a.toml", "x.png", FIGURE_FILES, "fedbounds.empirical.monitoring.advise.advise"),
     Case(COMPARED, "x.csv", ("x.csv",), "fedbounds.cli.compare.compare_bounds"),
     Case(COMPARED, "x.png", FIGURE_FILES, "fedbounds.cli.compare.compare_bounds"),

@@ -120,13 +120,14 @@ class ResultForm:
 
     @property
     def content(self) -> str:
-        """Terms, conditions, assumptions, step sizes and left-hand side as text."""
+        """Terms, conditions, assumptions, step sizes, left-hand side and algorithm as text."""
         form = self.form
         lines = [f"{t.name}: {canonical_text(t.expression)}" for t in form.terms]
         lines += [f"{canonical_text(c.left)} {c.op} {canonical_text(c.right)}" for c in form.conditions]
         lines += [f"{name} = {canonical_text(value)}" for name, value in form.prescribes.items()]
         lines += [f"assumes {a.name}: {a.statement}" for a in form.assumptions]
         lines += [str(form.measure or self.result.measure), form.asymptotic, form.refuted_by, str(form.order_only)]
+        lines += [f"algorithm {self.result.algorithm}"] if self.result.algorithm else []
         return "\n".join(lines)
 
     def claim(self) -> Claim:

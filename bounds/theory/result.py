@@ -331,6 +331,7 @@ class Result(Shown):
         default: the name of the strongest form that is not refuted.
         statement: what it says, in words.
         file: the theorem file that states it ("" if none does).
+        algorithm: the kind of the algorithm it is about, as a theorem file names it.
     """
 
     key: str
@@ -343,6 +344,7 @@ class Result(Shown):
     default: str
     statement: str = ""
     file: str = ""
+    algorithm: str = ""
 
     def __post_init__(self) -> None:
         symbols = {quantity.symbol for quantity in self.notation.values()}

@@ -81,11 +81,15 @@ class TheoremFile:
 
     result: Result
     bibtex: str = ""
-    algorithm: str = ""  # the kind of the algorithm it is about
     setting: ProblemClass | None = None
     uses: tuple[str, ...] = ()  # keys of the results that it rests on or improves
     history: tuple[Mapping[str, str], ...] = ()  # date, version, source, how it was read and what changed
     text: str = ""  # of the file
+
+    @property
+    def algorithm(self) -> str:
+        """The kind of the algorithm it is about."""
+        return self.result.algorithm
 
     def line(self, keys: Sequence[str]) -> int:
         """The line of a key of the file, or of what is around it; 0 if it has none."""
@@ -223,11 +227,11 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         default,
         _text(at, ["statement"], document.get("statement", "")),
         path if text else "",
+        _algorithm(at, document.get("algorithm", "")),
     )
     return TheoremFile(
         result,
         _text(at, ["bibtex"], document.get("bibtex", "")),
-        _algorithm(at, document.get("algorithm", "")),
         setting,
         tuple(_texts(at, ["uses"], document.get("uses", []))),
         history,

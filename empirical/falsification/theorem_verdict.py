@@ -11,7 +11,6 @@ from fedbounds.bounds.advice.theorem_check import Finding
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.verdict import Verdict
-from fedbounds.bounds.papers.references.derivations import DERIVATIONS
 from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.theorem_file import TheoremFile, read_theorem_file
 from fedbounds.empirical.algorithms.spec import algorithms
@@ -39,6 +38,8 @@ def verify(claim: Claim, _: ClaimSet) -> Verdict:
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     theorem = replace(read_theorem_file(subject.result.file), result=subject.result)
+    from fedbounds.bounds.papers.reference_derivations import DERIVATIONS  # audits of other papers need none
+
     flags = (UNREAD,) if subject.result.source.unread else ()
     found = verdict(_search(theorem, subject.form))
     derive = DERIVATIONS.get(f"{subject.result.key}:{subject.form.name}")

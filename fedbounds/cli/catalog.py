@@ -27,6 +27,7 @@ from fedbounds.bounds.comparison.result_graph import USES, all_edges, edges_arou
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
 from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
 from fedbounds.bounds.theory.registry import load, named_papers, paper, paper_names, papers, statements
@@ -158,12 +159,14 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
 
 def show_uses(result: Result, out: str | None, force: bool, as_json: bool) -> None:
     """Print or draw what a result uses, what uses it, and what papers say of both."""
-    key, claims = result.key, list(improvements(result.key))
-    written = []
+    key, written = result.key, []
     if out:
+        from fedbounds.figures.charts.picture import figure_outputs
         from fedbounds.figures.charts.result_graph import graph_picture
 
+        check_outputs(figure_outputs(out), force)
         written = graph_picture(edges_around(key), f"{key}: what it uses, and what uses it", key).save(out, force=force)
+    claims = list(improvements(key))
     document = {
         "key": key,
         "uses": [{"result": e.result, "uses": e.used, "relation": e.relation} for e in all_edges() if key in e[:2]],

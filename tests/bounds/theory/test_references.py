@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -102,7 +103,10 @@ def test_every_form_has_a_status_with_its_evidence(key: str, form: str) -> None:
     one = result.form(form)
     verdict, word = committed_verdict(result, one), status(result, one)
     assert word == ("unread" if key in UNREAD else "order only" if one.order_only else verdict)
-    reason = {"survived": r"in \d+ runs .* a factor of \S+ is caught$", "unknown": "^no run was searched for .*: .*"}
+    reason = {
+        "survived": r"in \d+ runs .* a factor of \S+ is caught(; (follows|does not follow) from .*)?$",
+        "unknown": "^no run was searched for .*: .*",
+    }
     assert re.search(reason[verdict], evidence(result, one))  # none is proved, argued or refuted
     assert verdict == "unknown" or not one.order_only
 
@@ -118,6 +122,12 @@ def test_a_verdict_on_a_statement_that_has_changed_is_none(monkeypatch: pytest.M
     entries = {claim: {**entry, "hash": "0"} for claim, entry in read_ledger("ghadimi-2013").items()}
     monkeypatch.setattr(ledger, "_cached_ledger", lambda _: entries)
     assert status(result, result.form()) == "unknown" and not evidence(result, result.form())
+
+
+def test_the_verdict_on_a_theorem_is_about_its_algorithm() -> None:
+    result = load("khaled-2020/local-sgd")
+    other = replace(result, algorithm="minibatch-sgd")
+    assert status(result, result.form()) == "survived" and status(other, other.form()) == "unknown"
 
 
 def test_a_ledger_is_written_for_one_paper_and_keeps_the_others(

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.papers.references import derivations
-from fedbounds.bounds.papers.references.derivations import DERIVATIONS
+from fedbounds.bounds.papers import reference_derivations as derivations
+from fedbounds.bounds.papers.reference_derivations import DERIVATIONS
 from fedbounds.bounds.theory.registry import load
 
 
