@@ -72,8 +72,9 @@ def _of_product(ratio: sp.Expr, notation: Notation, conditions: Iterable[Conditi
         return None
     factor, objective = read
     rest = [row for c in conditions for row in _rows_of(c)]
+    sharp = all(row.limit is not sp.nan for row in rows)
+    rows = [row for row in rows if row.limit is not sp.nan]
     known = {symbol for row in (_Row(objective, factor), *rows) for symbol in row.powers}
-    sharp = True
     while near := [row for row in rest if row.powers.keys() & known]:  # conditions on these symbols, and on those there
         rest = [row for row in rest if row not in near]
         known |= {symbol for row in near for symbol in row.powers}
@@ -114,7 +115,8 @@ def _bases(product: sp.Expr) -> list[sp.Expr]:
 def _product(expression: sp.Expr, rows: list[_Row]) -> tuple[sp.Expr, dict[sp.Symbol, Fraction]] | None:
     """Number and powers of a product; a minimum in it is a new symbol, with rows that say what it is at most.
 
-    A sum in a denominator is at least its largest part, and at most that times their number.
+    A sum in a denominator is at least its largest part, and at most that times their number. A minimum or a sum inside
+    it is limited on the wrong side: a row with the limit nan marks that the program is an upper bound only.
     """
     number, powers = sp.S.One, dict[sp.Symbol, Fraction]()
     for factor in sp.Mul.make_args(expression):
@@ -128,9 +130,11 @@ def _product(expression: sp.Expr, rows: list[_Row]) -> tuple[sp.Expr, dict[sp.Sy
         if isinstance(base, (sp.Max, sp.Add) if exponent < 0 else sp.Min):
             symbol, sign = sp.Dummy(), 1 if exponent > 0 else -1
             for one in parts(base):
-                read = _product(one, rows)
+                inner: list[_Row] = []
+                read = _product(one, inner)
                 if read is None or not read[0].is_positive:
                     return None
+                rows += [*inner, _Row({}, sp.nan)] if inner and sign < 0 else inner
                 row = {symbol: Fraction(sign)} | {s: -sign * p for s, p in read[1].items()}
                 rows.append(_Row(row, read[0] ** sign))
             base = symbol

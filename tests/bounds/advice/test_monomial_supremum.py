@@ -61,6 +61,21 @@ def test_of_sums_there_is_an_upper_bound():
     assert found is not None and (found.value, found.sharp) == (1, False)  # in truth 1/2
 
 
+@pytest.mark.parametrize(
+    ("ratio", "bound"),
+    [
+        (1 / sp.Max(1 / I, sp.Min(I, 10) / 10), None),  # in truth sqrt(10) over the reals, 3 over the integers
+        (1 / sp.Max(1 / I, I / sp.Max(I, 10)), None),
+        (1 / (1 / I + sp.Min(I, 10) / 10), None),
+        (1 / sp.Max(I, 10 / sp.Max(I, 2)), 1),  # in truth 3/10
+        (sp.Min(S, 1 / sp.Max(1 / I, sp.Min(I, 10) / 10)), None),
+    ],
+)
+def test_a_minimum_inside_a_denominator_leaves_an_upper_bound_at_most(ratio, bound):
+    found = supremum(ratio, STANDARD)
+    assert found is None if bound is None else found is not None and (found.value, found.sharp) == (bound, False)
+
+
 def test_conditions_that_compare_no_products_leave_an_upper_bound_at_most():
     odd = Condition(I * (I + 1), "<=", sp.Integer(6), "")
     assert supremum(I, STANDARD, [odd]) is None

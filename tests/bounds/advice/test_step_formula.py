@@ -204,6 +204,20 @@ def test_an_upper_bound_of_the_ratio_is_no_largest_factor():
     assert check.answer == "holds" and found.largest_factor == pytest.approx(2)
 
 
+@pytest.mark.parametrize(
+    ("formula", "factor"),
+    [
+        ("1/(L*max(1/I, I/max(I, 10)))", 1 / 3),
+        ("1/(L*max(1/I, min(I, 10)/10))", 1 / 3),
+        ("1/(L*(1/I + min(I, 10)/10))", 1 / 3 + 3 / 10),
+        ("1/(L*max(I, 10/max(I, 2)))", 10 / 3),
+    ],
+)
+def test_a_minimum_in_a_denominator_is_no_reason_for_no_factor(formula, factor):
+    found, _ = one(stated("gamma <= 1/L"), formula)
+    assert found.largest_factor == pytest.approx(factor) and "no factor" not in describe_factor(found)
+
+
 def test_a_strict_condition_excludes_the_largest_factor():
     found, check = one(stated("gamma < 1/L"), "1/(2*L)")
     assert check.strict and describe_factor(found).endswith("every c < 2")
