@@ -7,7 +7,7 @@ constants.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -32,6 +32,7 @@ from fedbounds.bounds.theory.symbols import Notation
 
 Answer = Literal["holds", "fails", "no counterexample"]
 CLIMBS = 4  # rounds of settings near the worst one
+LARGEST_POWER = 100  # of ten, in formulas and constants: products of them are floats
 POSITIVE = "a step size is positive"
 NEAR = 1e-6  # relative distance of a found supremum from the number that is proved to be an upper bound
 
@@ -78,15 +79,18 @@ class StepFormula:
         return tuple(check.condition for check in self.checks if check.answer == "fails" and check.step != first)
 
     @property
+    def _size_checks(self) -> tuple[FormulaCheck, ...]:
+        """The conditions that limit the size of a step size: not those that a formula is positive."""
+        return tuple(check for check in self.checks if check.condition != f"{check.step} > 0")
+
+    @property
     def largest_factor(self) -> float | None:
         """The largest factor of the first formula at which every condition holds; None if it is not known."""
-        factors = [
-            check.largest_factor
-            for check in self.checks
-            if check.step == next(iter(self.formulas)) and not check.condition.endswith("> 0")
-        ]
+        if any(check.answer == "fails" for check in self.checks if check not in self._size_checks):
+            return 0.0
         if self.fails_at_every_factor:
             return 0.0
+        factors = [check.largest_factor for check in self._size_checks if check.step == next(iter(self.formulas))]
         return None if None in factors or not factors else min(f for f in factors if f is not None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,7 +112,7 @@ def check_formulas(
 
     Args:
         result, form: the theorem.
-        texts: symbol or concept of a step size to its formula; the symbol "" is the only step size of the form.
+        texts: symbol or concept of a step size to its formula; the symbol "" is the only step size that is not fixed.
         given: constants that are fixed.
 
     Raises:
@@ -134,10 +138,14 @@ def check_formulas(
     names = _names(notation)
     steps: dict[sp.Symbol, sp.Expr] = {}
     for name, text in texts.items():
-        step = _step_symbol(result, form, name)
+        step = _step_symbol(result, form, name, fixed)
+        if step in steps:
+            raise FedboundsError(f"--step {step} is given twice, under two of its names; give one formula for {step}")
         formula = read_text_expression(text, "--step", names, FUNCTIONS)
         if not is_finite_real(formula):
             raise FedboundsError(f"--step {step}={text!r} is no finite real number")
+        for one in formula.atoms(sp.Rational):
+            _check_size(one, f"--step {step}={text!r} contains a number of about")
         if step in formula.free_symbols:
             raise FedboundsError(
                 f"--step {step}={text!r} contains {step} itself; give a formula of the other constants"
@@ -182,11 +190,20 @@ def _names(notation: Notation) -> dict[str, sp.Expr]:
     return {**found, **own, **{q.name: q.symbol for q in notation.values()}}
 
 
+def _check_size(number: sp.Rational, what: str) -> None:
+    """Refuse a number so large or small that products with it are no floats."""
+    power = float(sp.log(abs(number), 10)) if number else 0.0
+    if abs(power) > LARGEST_POWER:
+        raise FedboundsError(f"{what} 1e{power:.0f}; numbers are from 1e-{LARGEST_POWER} to 1e{LARGEST_POWER}")
+
+
 def _rational(value: float) -> sp.Rational:
     """The decimal number that a float is printed as."""
     if not np.isfinite(value):
         raise FedboundsError(f"{value} is no finite number; --step needs finite constants")
-    return sp.Rational(repr(float(value)))
+    rational = sp.Rational(repr(float(value)))
+    _check_size(rational, "a constant is about")
+    return rational
 
 
 def _symbol(notation: Notation, name: str) -> sp.Symbol:
@@ -196,16 +213,17 @@ def _symbol(notation: Notation, name: str) -> sp.Symbol:
     return quantity.symbol
 
 
-def _step_symbol(result: Result, form: Form, name: str) -> sp.Symbol:
-    """The symbol of a step size of the form."""
+def _step_symbol(result: Result, form: Form, name: str, fixed: Collection[sp.Symbol]) -> sp.Symbol:
+    """The symbol of a step size of the form; without a name the only one that is not fixed."""
     notation = result.notation
     used = {str(s) for e in form.expressions for s in e.free_symbols} | form.prescribes.keys()
     sizes = [q.name for q in notation.values() if q.name in used and q.concept.endswith(STEP_CONCEPTS)]
     if not sizes:
         raise FedboundsError(f"{result.key} [{form.name}] has no step size: --step needs a form with conditions on one")
     if not name:
-        if len(sizes) == 1:
-            return notation[sizes[0]].symbol
+        free = [size for size in sizes if notation[size].symbol not in fixed] if len(sizes) > 1 else sizes
+        if len(free) == 1:
+            return notation[free[0]].symbol
         example = f'--step {sizes[0]}="FORMULA"'
         raise FedboundsError(f"{result.key} has several step sizes: {', '.join(sizes)}; name one, e.g. {example}")
     quantity = notation.resolve(name)
@@ -387,7 +405,7 @@ def describe_factor(found: StepFormula) -> str:
         return f"no factor of {formula} makes all conditions hold: {stuck[0]} does not depend on {step}, and fails"
     if factor == 0:
         return f"no factor c > 0 makes c times {formula} legal for all constants"
-    if not all(check.exact for check in found.checks):
+    if not all(check.exact for check in found._size_checks):
         return f"the largest factor c for which c times {formula} is always legal: at most about {number(factor)}"
     if any(check.strict and check.largest_factor == factor for check in found.checks):
         return f"c times {formula} is always legal for every c < {number(factor)}"
