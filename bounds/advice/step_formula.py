@@ -28,12 +28,13 @@ from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text
 from fedbounds.bounds.theory.printing import plain
 from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.standard_symbols import STANDARD
-from fedbounds.bounds.theory.symbols import Notation
+from fedbounds.bounds.theory.symbols import Notation, Quantity
 
 Answer = Literal["holds", "fails", "no counterexample"]
 CLIMBS = 4  # rounds of settings near the worst one
 LARGEST_POWER = 100  # of ten, in formulas and constants: products of them are floats
 POSITIVE = "a step size is positive"
+NEAR_EDGE = 1e-9  # distance of a value from an open end of its domain
 NEAR = 1e-6  # relative distance of a found supremum from the number that is proved to be an upper bound
 
 
@@ -347,9 +348,10 @@ class _Search:
         constants = {name: draw_quantity(result.notation[name], rng) for name in names}
         for name, values in constants.items():  # the plainest setting
             if result.notation[name].total is None:
-                values[0] = np.clip(1.0, result.notation[name].domain.low, result.notation[name].domain.high)
+                values[0] = 1.0
         for c in (*kept, *kept):  # the limit of one may depend on what another moves
             meet(result, c, constants, rng)
+        constants = {name: _legal(result.notation[name], values) for name, values in constants.items()}
         own_symbols = left.free_symbols | right.free_symbols
         best, sides, at = 0.0, None, {}
         for climb in range(CLIMBS + 1):
@@ -362,7 +364,8 @@ class _Search:
                 one = int(bad[np.argmin(_spread(constants)[bad])])
                 left_value, right_value = (np.broadcast_to(v, (DRAWS,))[one] for v in found.conditions[0].shown()[:2])
                 sides, named = (float(left_value), float(right_value)), {str(s) for s in own_symbols}
-                at = {name: value for name, value in constants_at(constants, one).items() if name in named}
+                own_constants = {name: values for name, values in constants.items() if name in named}
+                at = _counterexample(own_constants, one, left - right, sides[0] - sides[1])
             usable = np.where(legal & np.isfinite(sizes), sizes, -np.inf)
             top = int(np.argmax(usable))
             if usable[top] > best:
@@ -378,15 +381,36 @@ class _Search:
     @staticmethod
     def _near(notation: Notation, name: str, value: Any, together: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Legal values around one, over four orders of magnitude, or by a factor that all constants share."""
-        domain, value = notation[name].domain, np.asarray(value)
+        value = np.asarray(value)
         shape = (DRAWS, *value.shape)
         common = together.reshape(DRAWS, *[1] * value.ndim)
         share = rng.random(shape)
         factor = np.where(share < 0.5, 1.0, np.where(share < 0.75, 10 ** rng.uniform(-2, 2, shape), common))
-        moved = value * factor
-        moved = np.round(moved) if domain.integer else moved
-        low = domain.low + (1e-9 if domain.low_open else 0)
-        return np.clip(moved, max(low, 1) if domain.integer else low, min(domain.high, 1e9))
+        return _legal(notation[name], np.minimum(value * factor, 1e9))
+
+
+def _legal(quantity: Quantity, values: np.ndarray) -> np.ndarray:
+    """Values moved into the domain of a quantity, and of a vector with a fixed sum scaled to it."""
+    domain = quantity.domain
+    moved = np.round(values) if domain.integer else values
+    low = domain.low + (NEAR_EDGE if domain.low_open else 0)
+    high = domain.high - (NEAR_EDGE if domain.high_open else 0)
+    moved = np.clip(moved, max(low, 1) if domain.integer else low, high)
+    if quantity.total is None:
+        return moved
+    sums = moved.sum(-1, keepdims=True)
+    return np.where(sums > 0, moved / np.where(sums > 0, sums, 1), 1 / moved.shape[-1]) * quantity.total
+
+
+def _counterexample(constants: Mapping[str, np.ndarray], one: int, difference: Any, value: float) -> dict[str, float]:
+    """The constants of one setting; of vectors the entries of the client at which a difference has a value."""
+    if all(values.ndim == 1 for values in constants.values()):
+        return constants_at(constants, one)
+    client = {name: values.reshape(DRAWS, -1)[one] for name, values in constants.items()}
+    symbols = sorted(difference.free_symbols, key=str)
+    differences = sp.lambdify(symbols, difference, "numpy")(*(client[str(s)] for s in symbols))
+    entry = int(np.argmin(np.abs(differences - value)))
+    return {name: float(values[entry if values.size > 1 else 0]) for name, values in client.items()}
 
 
 def _spread(constants: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -268,3 +268,18 @@ def test_an_open_sign_leaves_the_factor_exact(formula):
     result = stated("gamma <= 1/L")
     found = check_formulas(result, result.form(), {"": formula})
     assert found.largest_factor == pytest.approx(1) and describe_factor(found).endswith("always legal: 1")
+
+
+def test_a_vector_with_a_fixed_sum_is_drawn_with_this_sum():
+    _, check = one(stated("gamma <= 1/L"), "w/L")
+    assert check.answer == "holds"
+    found, check = one(stated("gamma <= 1/L"), "2*w/L")
+    assert check.answer == "fails" and found.largest_factor == pytest.approx(1 / 2)
+    assert check.left == pytest.approx(2 * check.at["w"] / check.at["L"]) and check.right < check.left
+
+
+def test_a_constant_of_an_open_interval_is_drawn_inside_it():
+    result = load("yang-2021/fedavg-full")  # cstep < 1/2 - 15*I^2*gamma^2*L^2, cstep in (0, 1)
+    found = check_formulas(result, result.form(), {"gamma": "1/(8*L*I)", "eta": "1"})
+    answers = [check.answer for check in found.checks]
+    assert answers == ["holds", "holds", "fails"] and 17 / 64 < found.checks[2].at["cstep"] < 1
