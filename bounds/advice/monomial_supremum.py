@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations, product
 from operator import eq, ge, gt, le, lt
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -20,6 +22,7 @@ from fedbounds.bounds.theory.symbols import Notation
 
 Powers = Mapping[sp.Symbol, Fraction]
 _HOLDS = {"<=": le, "<": lt, ">=": ge, ">": gt, "==": eq}  # of numbers
+FIXED = (sp.S.One, sp.S.Half)  # values of the constants that do not grow
 WHOLE = 1e-9  # relative distance from a whole number
 
 
@@ -43,7 +46,8 @@ def supremum(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]
     """The supremum of a product of powers over the domains of its symbols, under conditions on them.
 
     A factor may be the smallest of several products, or the largest in a denominator. Of a sum of products, or with
-    one in a denominator, the value is an upper bound, but infinite only if the supremum is. Conditions that compare no
+    one in a denominator, the value is an upper bound, but infinite only if the supremum is. A sum with subtracted
+    products has a value only if it is infinite. Conditions that compare no
     products are left out. None where the ratio is of no such kind, the conditions contradict each other, or nothing
     is found.
 
@@ -60,7 +64,55 @@ def supremum(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]
         return _of_product(ratio, notation, conditions)
     found = [_of_product(each, notation, conditions) for each in summands]
     values = [each.value for each in found if each is not None]
-    return Supremum(sp.Add(*values), sp.oo in values) if len(values) == len(summands) else None
+    if len(values) == len(summands):
+        return Supremum(sp.Add(*values), sp.oo in values)
+    return _along_a_ray(ratio, notation, conditions)
+
+
+def _along_a_ray(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]) -> Supremum | None:
+    """An infinite supremum, if one or two constants, or all, grow together while the others are fixed."""
+    conditions = list(conditions)
+    symbols = ratio.free_symbols
+    while near := [c for c in conditions if _symbols(c) & symbols and not _symbols(c) <= symbols]:
+        symbols = symbols | {s for c in near for s in _symbols(c)}
+    kept = [c for c in conditions if _symbols(c) <= symbols]
+    if any(s.name not in notation for s in symbols) or ratio.has(sp.Max, sp.Min):
+        return None
+    domains = {s: notation[s.name].domain for s in sorted(symbols, key=str)}
+    growing = [s for s, domain in domains.items() if domain.high == np.inf]
+    sets = [set(each) for size in (1, 2) for each in combinations(growing, size)] + [set(growing)]
+    size = sp.Dummy("t", positive=True)
+    for value, grown in product(map(sp.Rational, ("1", "2", "1/2")), sets):
+        at = {s: next((v for v in (value, *FIXED) if domains[s].contains(float(v))), sp.nan) for s in symbols - grown}
+        ray = {**at, **dict.fromkeys(grown, size)}
+        if sp.nan in at.values() or _limit(ratio.xreplace(ray), size) != sp.oo:
+            continue
+        if all(_holds_far(replace(c, left=c.left.xreplace(ray), right=c.right.xreplace(ray)), size) for c in kept):
+            return Supremum(sp.oo, True)
+    return None
+
+
+def _symbols(condition: Condition) -> set[sp.Symbol]:
+    return condition.left.free_symbols | condition.right.free_symbols
+
+
+def _limit(expression: sp.Expr, size: sp.Symbol) -> Any:
+    """The limit where a symbol grows; nan if it is not known."""
+    try:
+        return sp.limit(expression, size, sp.oo)
+    except (NotImplementedError, ValueError, TypeError):
+        return sp.nan
+
+
+def _holds_far(condition: Condition, size: sp.Symbol) -> bool:
+    """Whether a condition holds where a symbol is large."""
+    slack = sp.simplify(condition.right - condition.left)
+    if slack.is_number:
+        return bool(slack.is_extended_real and _HOLDS[condition.op](sp.S.Zero, slack))
+    limit = _limit(slack, size)
+    if condition.op in ("<=", "<"):
+        return limit.is_extended_positive is True
+    return condition.op != "==" and limit.is_extended_negative is True
 
 
 def _of_product(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]) -> Supremum | None:

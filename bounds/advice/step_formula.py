@@ -92,6 +92,8 @@ class StepFormula:
         if self.fails_at_every_factor:
             return 0.0
         factors = [check.largest_factor for check in self._size_checks if check.step == next(iter(self.formulas))]
+        if 0.0 in factors:  # whatever the others are
+            return 0.0
         return None if None in factors or not factors else min(f for f in factors if f is not None)
 
     def to_dict(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def test_the_supremum(ratio, conditions, value):
     assert found.sharp == whole
 
 
-@pytest.mark.parametrize("ratio", [sp.log(I), I - S, -I, sp.Max(S, I), 1 / (I - S)])
+@pytest.mark.parametrize("ratio", [sp.log(I), 1 - I, 2 - 1 / I, (I - 1) / (I + 1), -I, sp.Max(S, I), 1 / (I - S)])
 def test_what_is_no_such_product(ratio):
     assert supremum(ratio, STANDARD) is None
 
@@ -74,6 +74,30 @@ def test_of_sums_there_is_an_upper_bound():
 def test_a_minimum_inside_a_denominator_leaves_an_upper_bound_at_most(ratio, bound):
     found = supremum(ratio, STANDARD)
     assert found is None if bound is None else found is not None and (found.value, found.sharp) == (bound, False)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "conditions", "unbounded"),
+    [
+        (4 * I / 3 - sp.Rational(4, 3), [], True),
+        (I - sp.sqrt(I), [], True),
+        (I - S, [], True),
+        (S - N, [SAMPLED], False),
+        (2 * S - N, [SAMPLED], True),  # where both grow
+        (I - 1, [Condition(I, "<=", sp.Integer(5), "")], False),
+        (I - 1, [Condition(I * (I + 1), "<=", sp.Integer(6), "")], False),
+        (I - 1, [Condition(I, "<", T, "")], False),  # true, but not on the rays that are tried
+        (I - 1, [Condition(I, "<=", T, "")], True),
+        (I - 1, [Condition(I, "==", T, "")], True),
+        (I - 1, [Condition(I, "==", T**2, "")], False),  # also true
+        (L / mu - 1, [Condition(mu, "<=", L, "")], True),
+        (mu / L - sp.Rational(1, 2), [Condition(mu, "<=", L, "")], False),
+    ],
+)
+def test_a_difference_is_unbounded_along_a_ray(ratio, conditions, unbounded):
+    found = supremum(ratio, STANDARD, conditions)
+    assert (found is not None) == unbounded
+    assert found is None or (found.value, found.sharp) == (sp.oo, True)
 
 
 def test_conditions_that_compare_no_products_leave_an_upper_bound_at_most():

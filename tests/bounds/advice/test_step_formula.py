@@ -283,3 +283,16 @@ def test_a_constant_of_an_open_interval_is_drawn_inside_it():
     found = check_formulas(result, result.form(), {"gamma": "1/(8*L*I)", "eta": "1"})
     answers = [check.answer for check in found.checks]
     assert answers == ["holds", "holds", "fails"] and 17 / 64 < found.checks[2].at["cstep"] < 1
+
+
+def test_a_difference_without_a_bound_has_no_factor():
+    result = load("khaled-2020/local-sgd")  # 8*L*gamma*(I - 1) <= 1
+    found = check_formulas(result, result.form(), {"": "1/(6*L)"})
+    assert found.largest_factor == 0 and describe_factor(found).startswith("no factor c > 0")
+    assert check_formulas(result, result.form(), {"": "1/(8*L*I)"}).legal
+
+
+def test_no_factor_is_known_where_another_condition_has_no_closed_form():
+    result = load("yang-2021/fedavg-full")
+    found = check_formulas(result, result.form(), {"gamma": "1/(8*L*I)", "eta": "sqrt(N*I)"}, {"cstep": 0.2})
+    assert None in [check.largest_factor for check in found.checks] and found.largest_factor == 0
