@@ -108,7 +108,7 @@ def _holds_far(condition: Condition, size: sp.Symbol) -> bool:
     """Whether a condition holds where a symbol is large."""
     slack = sp.simplify(condition.right - condition.left)
     if slack.is_number:
-        return bool(slack.is_extended_real and _HOLDS[condition.op](sp.S.Zero, slack))
+        return bool(slack.is_real and _HOLDS[condition.op](sp.S.Zero, slack))
     limit = _limit(slack, size)
     if condition.op in ("<=", "<"):
         return limit.is_extended_positive is True
