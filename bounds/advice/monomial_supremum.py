@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations, product
 from operator import eq, ge, gt, le, lt
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -20,6 +22,7 @@ from fedbounds.bounds.theory.symbols import Notation
 
 Powers = Mapping[sp.Symbol, Fraction]
 _HOLDS = {"<=": le, "<": lt, ">=": ge, ">": gt, "==": eq}  # of numbers
+FIXED = (sp.S.One, sp.S.Half)  # values of the constants that do not grow
 WHOLE = 1e-9  # relative distance from a whole number
 
 
@@ -43,7 +46,8 @@ def supremum(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]
     """The supremum of a product of powers over the domains of its symbols, under conditions on them.
 
     A factor may be the smallest of several products, or the largest in a denominator. Of a sum of products, or with
-    one in a denominator, the value is an upper bound, but infinite only if the supremum is. Conditions that compare no
+    one in a denominator, the value is an upper bound, but infinite only if the supremum is. A sum with subtracted
+    products has a value only if it is infinite. Conditions that compare no
     products are left out. None where the ratio is of no such kind, the conditions contradict each other, or nothing
     is found.
 
@@ -60,7 +64,55 @@ def supremum(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]
         return _of_product(ratio, notation, conditions)
     found = [_of_product(each, notation, conditions) for each in summands]
     values = [each.value for each in found if each is not None]
-    return Supremum(sp.Add(*values), sp.oo in values) if len(values) == len(summands) else None
+    if len(values) == len(summands):
+        return Supremum(sp.Add(*values), sp.oo in values)
+    return _along_a_ray(ratio, notation, conditions)
+
+
+def _along_a_ray(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]) -> Supremum | None:
+    """An infinite supremum, if one or two constants, or all, grow together while the others are fixed."""
+    conditions = list(conditions)
+    symbols = ratio.free_symbols
+    while near := [c for c in conditions if _symbols(c) & symbols and not _symbols(c) <= symbols]:
+        symbols = symbols | {s for c in near for s in _symbols(c)}
+    kept = [c for c in conditions if _symbols(c) <= symbols]
+    if any(s.name not in notation for s in symbols) or ratio.has(sp.Max, sp.Min):
+        return None
+    domains = {s: notation[s.name].domain for s in sorted(symbols, key=str)}
+    growing = [s for s, domain in domains.items() if domain.high == np.inf]
+    sets = [set(each) for size in (1, 2) for each in combinations(growing, size)] + [set(growing)]
+    size = sp.Dummy("t", positive=True)
+    for value, grown in product(map(sp.Rational, ("1", "2", "1/2")), sets):
+        at = {s: next((v for v in (value, *FIXED) if domains[s].contains(float(v))), sp.nan) for s in symbols - grown}
+        ray = {**at, **dict.fromkeys(grown, size)}
+        if sp.nan in at.values() or _limit(ratio.xreplace(ray), size) != sp.oo:
+            continue
+        if all(_holds_far(replace(c, left=c.left.xreplace(ray), right=c.right.xreplace(ray)), size) for c in kept):
+            return Supremum(sp.oo, True)
+    return None
+
+
+def _symbols(condition: Condition) -> set[sp.Symbol]:
+    return condition.left.free_symbols | condition.right.free_symbols
+
+
+def _limit(expression: sp.Expr, size: sp.Symbol) -> Any:
+    """The limit where a symbol grows; nan if it is not known."""
+    try:
+        return sp.limit(expression, size, sp.oo)
+    except (NotImplementedError, ValueError, TypeError):
+        return sp.nan
+
+
+def _holds_far(condition: Condition, size: sp.Symbol) -> bool:
+    """Whether a condition holds where a symbol is large."""
+    slack = sp.simplify(condition.right - condition.left)
+    if slack.is_number:
+        return bool(slack.is_real and _HOLDS[condition.op](sp.S.Zero, slack))
+    limit = _limit(slack, size)
+    if condition.op in ("<=", "<"):
+        return limit.is_extended_positive is True
+    return condition.op != "==" and limit.is_extended_negative is True
 
 
 def _of_product(ratio: sp.Expr, notation: Notation, conditions: Iterable[Condition]) -> Supremum | None:
@@ -72,8 +124,9 @@ def _of_product(ratio: sp.Expr, notation: Notation, conditions: Iterable[Conditi
         return None
     factor, objective = read
     rest = [row for c in conditions for row in _rows_of(c)]
+    sharp = all(row.limit is not sp.nan for row in rows)
+    rows = [row for row in rows if row.limit is not sp.nan]
     known = {symbol for row in (_Row(objective, factor), *rows) for symbol in row.powers}
-    sharp = True
     while near := [row for row in rest if row.powers.keys() & known]:  # conditions on these symbols, and on those there
         rest = [row for row in rest if row not in near]
         known |= {symbol for row in near for symbol in row.powers}
@@ -114,7 +167,8 @@ def _bases(product: sp.Expr) -> list[sp.Expr]:
 def _product(expression: sp.Expr, rows: list[_Row]) -> tuple[sp.Expr, dict[sp.Symbol, Fraction]] | None:
     """Number and powers of a product; a minimum in it is a new symbol, with rows that say what it is at most.
 
-    A sum in a denominator is at least its largest part, and at most that times their number.
+    A sum in a denominator is at least its largest part, and at most that times their number. A minimum or a sum inside
+    it is limited on the wrong side: a row with the limit nan marks that the program is an upper bound only.
     """
     number, powers = sp.S.One, dict[sp.Symbol, Fraction]()
     for factor in sp.Mul.make_args(expression):
@@ -128,9 +182,11 @@ def _product(expression: sp.Expr, rows: list[_Row]) -> tuple[sp.Expr, dict[sp.Sy
         if isinstance(base, (sp.Max, sp.Add) if exponent < 0 else sp.Min):
             symbol, sign = sp.Dummy(), 1 if exponent > 0 else -1
             for one in parts(base):
-                read = _product(one, rows)
+                inner: list[_Row] = []
+                read = _product(one, inner)
                 if read is None or not read[0].is_positive:
                     return None
+                rows += [*inner, _Row({}, sp.nan)] if inner and sign < 0 else inner
                 row = {symbol: Fraction(sign)} | {s: -sign * p for s, p in read[1].items()}
                 rows.append(_Row(row, read[0] ** sign))
             base = symbol

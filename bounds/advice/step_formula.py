@@ -7,7 +7,7 @@ constants.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -28,11 +28,13 @@ from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text
 from fedbounds.bounds.theory.printing import plain
 from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.standard_symbols import STANDARD
-from fedbounds.bounds.theory.symbols import Notation
+from fedbounds.bounds.theory.symbols import Notation, Quantity
 
 Answer = Literal["holds", "fails", "no counterexample"]
 CLIMBS = 4  # rounds of settings near the worst one
+LARGEST_POWER = 100  # of ten, in formulas and constants: products of them are floats
 POSITIVE = "a step size is positive"
+NEAR_EDGE = 1e-9  # distance of a value from an open end of its domain
 NEAR = 1e-6  # relative distance of a found supremum from the number that is proved to be an upper bound
 
 
@@ -78,14 +80,19 @@ class StepFormula:
         return tuple(check.condition for check in self.checks if check.answer == "fails" and check.step != first)
 
     @property
+    def _size_checks(self) -> tuple[FormulaCheck, ...]:
+        """The conditions that limit the size of a step size: not those that a formula is positive."""
+        return tuple(check for check in self.checks if check.condition != f"{check.step} > 0")
+
+    @property
     def largest_factor(self) -> float | None:
         """The largest factor of the first formula at which every condition holds; None if it is not known."""
-        factors = [
-            check.largest_factor
-            for check in self.checks
-            if check.step == next(iter(self.formulas)) and not check.condition.endswith("> 0")
-        ]
+        if any(check.answer == "fails" for check in self.checks if check not in self._size_checks):
+            return 0.0
         if self.fails_at_every_factor:
+            return 0.0
+        factors = [check.largest_factor for check in self._size_checks if check.step == next(iter(self.formulas))]
+        if 0.0 in factors:  # whatever the others are
             return 0.0
         return None if None in factors or not factors else min(f for f in factors if f is not None)
 
@@ -108,7 +115,7 @@ def check_formulas(
 
     Args:
         result, form: the theorem.
-        texts: symbol or concept of a step size to its formula; the symbol "" is the only step size of the form.
+        texts: symbol or concept of a step size to its formula; the symbol "" is the only step size that is not fixed.
         given: constants that are fixed.
 
     Raises:
@@ -134,10 +141,14 @@ def check_formulas(
     names = _names(notation)
     steps: dict[sp.Symbol, sp.Expr] = {}
     for name, text in texts.items():
-        step = _step_symbol(result, form, name)
+        step = _step_symbol(result, form, name, fixed)
+        if step in steps:
+            raise FedboundsError(f"--step {step} is given twice, under two of its names; give one formula for {step}")
         formula = read_text_expression(text, "--step", names, FUNCTIONS)
         if not is_finite_real(formula):
             raise FedboundsError(f"--step {step}={text!r} is no finite real number")
+        for one in formula.atoms(sp.Rational):
+            _check_size(one, f"--step {step}={text!r} contains a number of about")
         if step in formula.free_symbols:
             raise FedboundsError(
                 f"--step {step}={text!r} contains {step} itself; give a formula of the other constants"
@@ -182,11 +193,20 @@ def _names(notation: Notation) -> dict[str, sp.Expr]:
     return {**found, **own, **{q.name: q.symbol for q in notation.values()}}
 
 
+def _check_size(number: sp.Rational, what: str) -> None:
+    """Refuse a number so large or small that products with it are no floats."""
+    power = float(sp.log(abs(number), 10)) if number else 0.0
+    if abs(power) > LARGEST_POWER:
+        raise FedboundsError(f"{what} 1e{power:.0f}; numbers are from 1e-{LARGEST_POWER} to 1e{LARGEST_POWER}")
+
+
 def _rational(value: float) -> sp.Rational:
     """The decimal number that a float is printed as."""
     if not np.isfinite(value):
         raise FedboundsError(f"{value} is no finite number; --step needs finite constants")
-    return sp.Rational(repr(float(value)))
+    rational = sp.Rational(repr(float(value)))
+    _check_size(rational, "a constant is about")
+    return rational
 
 
 def _symbol(notation: Notation, name: str) -> sp.Symbol:
@@ -196,16 +216,17 @@ def _symbol(notation: Notation, name: str) -> sp.Symbol:
     return quantity.symbol
 
 
-def _step_symbol(result: Result, form: Form, name: str) -> sp.Symbol:
-    """The symbol of a step size of the form."""
+def _step_symbol(result: Result, form: Form, name: str, fixed: Collection[sp.Symbol]) -> sp.Symbol:
+    """The symbol of a step size of the form; without a name the only one that is not fixed."""
     notation = result.notation
     used = {str(s) for e in form.expressions for s in e.free_symbols} | form.prescribes.keys()
     sizes = [q.name for q in notation.values() if q.name in used and q.concept.endswith(STEP_CONCEPTS)]
     if not sizes:
         raise FedboundsError(f"{result.key} [{form.name}] has no step size: --step needs a form with conditions on one")
     if not name:
-        if len(sizes) == 1:
-            return notation[sizes[0]].symbol
+        free = [size for size in sizes if notation[size].symbol not in fixed] if len(sizes) > 1 else sizes
+        if len(free) == 1:
+            return notation[free[0]].symbol
         example = f'--step {sizes[0]}="FORMULA"'
         raise FedboundsError(f"{result.key} has several step sizes: {', '.join(sizes)}; name one, e.g. {example}")
     quantity = notation.resolve(name)
@@ -329,9 +350,10 @@ class _Search:
         constants = {name: draw_quantity(result.notation[name], rng) for name in names}
         for name, values in constants.items():  # the plainest setting
             if result.notation[name].total is None:
-                values[0] = np.clip(1.0, result.notation[name].domain.low, result.notation[name].domain.high)
+                values[0] = 1.0
         for c in (*kept, *kept):  # the limit of one may depend on what another moves
             meet(result, c, constants, rng)
+        constants = {name: _legal(result.notation[name], values) for name, values in constants.items()}
         own_symbols = left.free_symbols | right.free_symbols
         best, sides, at = 0.0, None, {}
         for climb in range(CLIMBS + 1):
@@ -344,7 +366,8 @@ class _Search:
                 one = int(bad[np.argmin(_spread(constants)[bad])])
                 left_value, right_value = (np.broadcast_to(v, (DRAWS,))[one] for v in found.conditions[0].shown()[:2])
                 sides, named = (float(left_value), float(right_value)), {str(s) for s in own_symbols}
-                at = {name: value for name, value in constants_at(constants, one).items() if name in named}
+                own_constants = {name: values for name, values in constants.items() if name in named}
+                at = _counterexample(own_constants, one, left - right, sides[0] - sides[1])
             usable = np.where(legal & np.isfinite(sizes), sizes, -np.inf)
             top = int(np.argmax(usable))
             if usable[top] > best:
@@ -360,15 +383,36 @@ class _Search:
     @staticmethod
     def _near(notation: Notation, name: str, value: Any, together: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Legal values around one, over four orders of magnitude, or by a factor that all constants share."""
-        domain, value = notation[name].domain, np.asarray(value)
+        value = np.asarray(value)
         shape = (DRAWS, *value.shape)
         common = together.reshape(DRAWS, *[1] * value.ndim)
         share = rng.random(shape)
         factor = np.where(share < 0.5, 1.0, np.where(share < 0.75, 10 ** rng.uniform(-2, 2, shape), common))
-        moved = value * factor
-        moved = np.round(moved) if domain.integer else moved
-        low = domain.low + (1e-9 if domain.low_open else 0)
-        return np.clip(moved, max(low, 1) if domain.integer else low, min(domain.high, 1e9))
+        return _legal(notation[name], np.minimum(value * factor, 1e9))
+
+
+def _legal(quantity: Quantity, values: np.ndarray) -> np.ndarray:
+    """Values moved into the domain of a quantity, and of a vector with a fixed sum scaled to it."""
+    domain = quantity.domain
+    moved = np.round(values) if domain.integer else values
+    low = domain.low + (NEAR_EDGE if domain.low_open else 0)
+    high = domain.high - (NEAR_EDGE if domain.high_open else 0)
+    moved = np.clip(moved, max(low, 1) if domain.integer else low, high)
+    if quantity.total is None:
+        return moved
+    sums = moved.sum(-1, keepdims=True)
+    return np.where(sums > 0, moved / np.where(sums > 0, sums, 1), 1 / moved.shape[-1]) * quantity.total
+
+
+def _counterexample(constants: Mapping[str, np.ndarray], one: int, difference: Any, value: float) -> dict[str, float]:
+    """The constants of one setting; of vectors the entries of the client at which a difference has a value."""
+    if all(values.ndim == 1 for values in constants.values()):
+        return constants_at(constants, one)
+    client = {name: values.reshape(DRAWS, -1)[one] for name, values in constants.items()}
+    symbols = sorted(difference.free_symbols, key=str)
+    differences = sp.lambdify(symbols, difference, "numpy")(*(client[str(s)] for s in symbols))
+    entry = int(np.argmin(np.abs(differences - value)))
+    return {name: float(values[entry if values.size > 1 else 0]) for name, values in client.items()}
 
 
 def _spread(constants: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -387,7 +431,7 @@ def describe_factor(found: StepFormula) -> str:
         return f"no factor of {formula} makes all conditions hold: {stuck[0]} does not depend on {step}, and fails"
     if factor == 0:
         return f"no factor c > 0 makes c times {formula} legal for all constants"
-    if not all(check.exact for check in found.checks):
+    if not all(check.exact for check in found._size_checks):
         return f"the largest factor c for which c times {formula} is always legal: at most about {number(factor)}"
     if any(check.strict and check.largest_factor == factor for check in found.checks):
         return f"c times {formula} is always legal for every c < {number(factor)}"

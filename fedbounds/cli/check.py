@@ -280,7 +280,7 @@ def _condition_lines(one: FormulaCheck) -> Iterator[str]:
         text += f" ({number(one.left)} against {number(one.right)})"
     if one.answer == "holds":
         text += f": {one.how}"
-    mark = {"holds": "ok   ", "fails": "error", "no counterexample": "ok   "}[one.answer]
+    mark = {"holds": "ok   ", "fails": "error", "no counterexample": "open "}[one.answer]
     yield from options.hanging(f"  {mark}  ", text)
     if one.ratio and one.answer == "fails":
         yield from options.hanging("         ", f"{one.step} over its largest legal value: {one.ratio}")

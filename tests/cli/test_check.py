@@ -107,6 +107,8 @@ def test_a_formula(capsys):
     assert main(["check", "descent.toml", "--step", "1/(2*L)", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["theorems"][0]["largest_factor"] == 2 and document["theorems"][0]["legal"]
+    assert main(["check", "descent.toml", "--step", "1/(L*(2*I - 1))"]) == 0
+    assert "  open   gamma > 0   no counterexample in" in capsys.readouterr().out
     assert main(["check", "descent.toml", "--step", "1/L**2"]) == 1
     assert "error  units" in capsys.readouterr().out
 

@@ -40,7 +40,7 @@ def test_the_supremum(ratio, conditions, value):
     assert found.sharp == whole
 
 
-@pytest.mark.parametrize("ratio", [sp.log(I), I - S, -I, sp.Max(S, I), 1 / (I - S)])
+@pytest.mark.parametrize("ratio", [sp.log(I), 1 - I, 2 - 1 / I, (I - 1) / (I + 1), -I, sp.Max(S, I), 1 / (I - S)])
 def test_what_is_no_such_product(ratio):
     assert supremum(ratio, STANDARD) is None
 
@@ -59,6 +59,45 @@ def test_of_sums_there_is_an_upper_bound():
     assert supremum(N * S / (N + S), STANDARD, [SAMPLED]) == supremum(I + 1 / S, STANDARD)  # no bound
     found = supremum(S / (N + S), STANDARD, [SAMPLED])
     assert found is not None and (found.value, found.sharp) == (1, False)  # in truth 1/2
+
+
+@pytest.mark.parametrize(
+    ("ratio", "bound"),
+    [
+        (1 / sp.Max(1 / I, sp.Min(I, 10) / 10), None),  # in truth sqrt(10) over the reals, 3 over the integers
+        (1 / sp.Max(1 / I, I / sp.Max(I, 10)), None),
+        (1 / (1 / I + sp.Min(I, 10) / 10), None),
+        (1 / sp.Max(I, 10 / sp.Max(I, 2)), 1),  # in truth 3/10
+        (sp.Min(S, 1 / sp.Max(1 / I, sp.Min(I, 10) / 10)), None),
+    ],
+)
+def test_a_minimum_inside_a_denominator_leaves_an_upper_bound_at_most(ratio, bound):
+    found = supremum(ratio, STANDARD)
+    assert found is None if bound is None else found is not None and (found.value, found.sharp) == (bound, False)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "conditions", "unbounded"),
+    [
+        (4 * I / 3 - sp.Rational(4, 3), [], True),
+        (I - sp.sqrt(I), [], True),
+        (I - S, [], True),
+        (S - N, [SAMPLED], False),
+        (2 * S - N, [SAMPLED], True),  # where both grow
+        (I - 1, [Condition(I, "<=", sp.Integer(5), "")], False),
+        (I - 1, [Condition(I * (I + 1), "<=", sp.Integer(6), "")], False),
+        (I - 1, [Condition(I, "<", T, "")], False),  # true, but not on the rays that are tried
+        (I - 1, [Condition(I, "<=", T, "")], True),
+        (I - 1, [Condition(I, "==", T, "")], True),
+        (I - 1, [Condition(I, "==", T**2, "")], False),  # also true
+        (L / mu - 1, [Condition(mu, "<=", L, "")], True),
+        (mu / L - sp.Rational(1, 2), [Condition(mu, "<=", L, "")], False),
+    ],
+)
+def test_a_difference_is_unbounded_along_a_ray(ratio, conditions, unbounded):
+    found = supremum(ratio, STANDARD, conditions)
+    assert (found is not None) == unbounded
+    assert found is None or (found.value, found.sharp) == (sp.oo, True)
 
 
 def test_conditions_that_compare_no_products_leave_an_upper_bound_at_most():

@@ -115,6 +115,14 @@ def test_several_step_sizes_of_a_paper():
     assert evaluated.valid
 
 
+def test_a_formula_needs_no_name_where_the_other_step_sizes_are_fixed():
+    result = load("arbitrary-participation/theorem-3.1")
+    unnamed = check_formulas(result, result.form(), {"": "1/(12*L*I*P)"}, {"eta": 6})
+    assert unnamed == check_formulas(result, result.form(), {"gamma": "1/(12*L*I*P)"}, {"eta": 6})
+    with pytest.raises(FedboundsError, match="several step sizes: gamma, eta"):
+        check_formulas(result, result.form(), {"": "1/(12*L*I*P)"}, {"I": 6})
+
+
 def test_a_prescribed_step_size_must_be_the_same():
     result = load("fedau/corollary-4")
     wrong = check_formulas(result, result.form(), {"gamma": "1/(8*I*L)"})
@@ -131,6 +139,12 @@ def test_a_prescribed_step_size_must_be_the_same():
         ({"": "gamma/2"}, "contains gamma"),
         ({"": "1/(8*L"}, "--step"),
         ({"I": "3"}, "unknown step size 'I'"),
+        ({"gamma": "5/L", "": "1/L"}, "--step gamma is given twice"),
+        ({"local_step_size": "5/L", "gamma": "1/L"}, "--step gamma is given twice"),
+        ({"": "1e400/L"}, "contains a number of about 1e400; numbers are from 1e-100 to 1e100"),
+        ({"": "1/(L*(1e-400))"}, "contains a number of about 1e400; numbers"),
+        ({"": "1e80*1e80*(1/L)"}, "contains a number of about 1e160; numbers"),
+        ({"": "1/L*(1e-400 + 1e-401)"}, "contains a number of about 1e-400; numbers"),
     ],
 )
 def test_wrong_input_is_refused(texts, message):
@@ -204,6 +218,20 @@ def test_an_upper_bound_of_the_ratio_is_no_largest_factor():
     assert check.answer == "holds" and found.largest_factor == pytest.approx(2)
 
 
+@pytest.mark.parametrize(
+    ("formula", "factor"),
+    [
+        ("1/(L*max(1/I, I/max(I, 10)))", 1 / 3),
+        ("1/(L*max(1/I, min(I, 10)/10))", 1 / 3),
+        ("1/(L*(1/I + min(I, 10)/10))", 1 / 3 + 3 / 10),
+        ("1/(L*max(I, 10/max(I, 2)))", 10 / 3),
+    ],
+)
+def test_a_minimum_in_a_denominator_is_no_reason_for_no_factor(formula, factor):
+    found, _ = one(stated("gamma <= 1/L"), formula)
+    assert found.largest_factor == pytest.approx(factor) and "no factor" not in describe_factor(found)
+
+
 def test_a_strict_condition_excludes_the_largest_factor():
     found, check = one(stated("gamma < 1/L"), "1/(2*L)")
     assert check.strict and describe_factor(found).endswith("every c < 2")
@@ -212,7 +240,8 @@ def test_a_strict_condition_excludes_the_largest_factor():
 @pytest.mark.parametrize(
     ("formula", "known", "message"),
     [("1/L*sqrt(-1)", {}, "no finite real number"), ("1/L", {"I": 0.5}, "outside its domain"),
-     ("1/L", {"I": float("inf")}, "finite")],
+     ("1/L", {"I": float("inf")}, "finite"),
+     ("1/L", {"L": 1e-300}, "a constant is about 1e-300; numbers are from 1e-100 to 1e100")],
 )  # fmt: skip
 def test_what_is_no_step_size_or_no_constant_is_refused(formula, known, message):
     result = stated("gamma <= 1/(L*I)")
@@ -225,3 +254,45 @@ def test_a_formula_that_is_not_positive_fails(formula):
     result = stated("gamma <= 1/L")
     answers = {check.condition: check.answer for check in check_formulas(result, result.form(), {"": formula}).checks}
     assert answers == {"gamma <= 1/L": "holds", "gamma > 0": "fails"}
+
+
+def test_a_formula_that_is_zero_for_some_constants_has_no_legal_factor():
+    result = stated("gamma <= 1/L")
+    found = check_formulas(result, result.form(), {"": "(1 - 1/I)/L"})
+    assert found.checks[1].answer == "fails" and found.checks[1].at["I"] == 1
+    assert found.largest_factor == 0 and describe_factor(found).startswith("no factor c > 0")
+
+
+@pytest.mark.parametrize("formula", ["1/(L*(2*I - 1))", "N/(L*(N + I - 1))", "1/(L*max(1, I - 1))"])
+def test_an_open_sign_leaves_the_factor_exact(formula):
+    result = stated("gamma <= 1/L")
+    found = check_formulas(result, result.form(), {"": formula})
+    assert found.largest_factor == pytest.approx(1) and describe_factor(found).endswith("always legal: 1")
+
+
+def test_a_vector_with_a_fixed_sum_is_drawn_with_this_sum():
+    _, check = one(stated("gamma <= 1/L"), "w/L")
+    assert check.answer == "holds"
+    found, check = one(stated("gamma <= 1/L"), "2*w/L")
+    assert check.answer == "fails" and found.largest_factor == pytest.approx(1 / 2)
+    assert check.left == pytest.approx(2 * check.at["w"] / check.at["L"]) and check.right < check.left
+
+
+def test_a_constant_of_an_open_interval_is_drawn_inside_it():
+    result = load("yang-2021/fedavg-full")  # cstep < 1/2 - 15*I^2*gamma^2*L^2, cstep in (0, 1)
+    found = check_formulas(result, result.form(), {"gamma": "1/(8*L*I)", "eta": "1"})
+    answers = [check.answer for check in found.checks]
+    assert answers == ["holds", "holds", "fails"] and 17 / 64 < found.checks[2].at["cstep"] < 1
+
+
+def test_a_difference_without_a_bound_has_no_factor():
+    result = load("khaled-2020/local-sgd")  # 8*L*gamma*(I - 1) <= 1
+    found = check_formulas(result, result.form(), {"": "1/(6*L)"})
+    assert found.largest_factor == 0 and describe_factor(found).startswith("no factor c > 0")
+    assert check_formulas(result, result.form(), {"": "1/(8*L*I)"}).legal
+
+
+def test_no_factor_is_known_where_another_condition_has_no_closed_form():
+    result = load("yang-2021/fedavg-full")
+    found = check_formulas(result, result.form(), {"gamma": "1/(8*L*I)", "eta": "sqrt(N*I)"}, {"cstep": 0.2})
+    assert None in [check.largest_factor for check in found.checks] and found.largest_factor == 0
