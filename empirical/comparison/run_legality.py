@@ -61,9 +61,12 @@ from fedbounds.empirical.comparison.paper_runs import (
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting, counted_rounds, everyone_participates
 from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds
-from fedbounds.empirical.participation import Cyclic, Permutation
+from fedbounds.empirical.data.datasets import MissingData
+from fedbounds.empirical.participation import Cyclic, Permutation, process_from_spec
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.problems.logged import Logged
 from fedbounds.empirical.problems.problem import Synthetic
-from fedbounds.empirical.sweep import Sweep
+from fedbounds.empirical.sweep import Run, Sweep
 
 Answer = Literal["legal", "undecided", "not legal"]
 ORDER: Sequence[Answer] = ("legal", "undecided", "not legal")
@@ -170,10 +173,42 @@ def check_sweep(
     given = dict(given or {})
     check_forms(requested, given, assume)
     found: dict[str, tuple[RunLegality, ...]] = {}
-    for setting in settings_of(sweep):
+    for setting in _settings(sweep):
         rows = [(form, check_setting(setting, form, given, assume)) for form in requested]
         found[setting.label] = tuple(row for _, row in rows) if keys else _nearest(setting, rows)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class SettingWithoutData(SweepSetting):
+    """A setting whose data are not on this machine: nothing is known of its problem but the number of clients."""
+
+    why: str
+
+    def problem(self) -> Problem:
+        """A problem whose constants must be given."""
+        return Logged(self.process().clients)
+
+
+def _settings(sweep: Sweep) -> tuple[SweepSetting, ...]:
+    """The settings of a sweep; where files of its data are missing, with what its other tables say."""
+    try:
+        return settings_of(sweep)
+    except FedboundsError as error:
+        if not isinstance(error.__cause__, MissingData):
+            raise
+        why = str(error.__cause__)
+    found: dict[str, list[Run]] = {}
+    for task in sweep.tasks:
+        try:
+            process_from_spec(task["participation"])
+            if "algorithm" in task:
+                algorithm_from_spec(task["algorithm"])
+        except FedboundsError as error:
+            raise FedboundsError(f"{sweep.source}: {error}") from error
+        run = Run("", task)
+        found.setdefault(run.title.rpartition("seeds=")[0].strip() or sweep.name, []).append(run)
+    return tuple(SettingWithoutData(label, tuple(runs), why) for label, runs in found.items())
 
 
 def _reference_forms() -> Iterator[ComparedForm]:
@@ -194,11 +229,26 @@ def _other_algorithm(result: Result, kind: str) -> str:
     )
 
 
+def _concepts_of(result: Result, form: Form) -> set[str]:
+    """What a form has a symbol for, or sets."""
+    names = needed_constants(form) | form.prescribes.keys() | {i for rule in form.derived for i in rule.inputs}
+    return {result.notation[name].concept for name in names if name in result.notation}
+
+
+def _unstated_step_size(result: Result, form: Form) -> tuple[str, ...]:
+    """What is open where a theorem file bounds a run and has no step size: its theorem chooses one."""
+    measure = form.measure or result.measure
+    if not result.file or result.kind == "lemma" or measure.lower or measure.aggregate == "single":
+        return ()
+    if any(concept.endswith("step_size") for concept in _concepts_of(result, form)):
+        return ()
+    return (f"step size: {result.key} is about a step size that it does not state; compare yours with its source",)
+
+
 def _other_method(asked: ComparedForm, setting: RunSetting) -> tuple[str, ...]:
     """What the method of a run has and a theorem file does not: it has no symbol for it, nor does it set it."""
     result, form = asked.result, asked.form
-    names = needed_constants(form) | form.prescribes.keys() | {i for rule in form.derived for i in rule.inputs}
-    concepts = {result.notation[name].concept for name in names if name in result.notation}
+    concepts = _concepts_of(result, form)
     algorithm, reasons = setting.algorithm, list[str]()
     one = getattr(algorithm, "server_multiplier", None) == 1  # then the interval has no effect
     for each in fields(algorithm):  # pyright: ignore[reportArgumentType]  # every algorithm is a dataclass
@@ -254,6 +304,9 @@ def check_setting(
     except FedboundsError as error:
         return RunLegality(form.claim, (str(error),))
     found = _check_run(ahead, form, constants_of(form.result, given), assume)
+    if isinstance(setting, SettingWithoutData):
+        note = f"constants of the data are not known, give those that you know: {setting.why}"
+        found = replace(found, notes=(*found.notes, note))
     return found if not form.result.file else _of_file(found, form, _class_of_run(ahead))
 
 
@@ -267,7 +320,9 @@ def _class_of_run(setting: RunSetting) -> ProblemClass:
         objective = "strongly-convex"
     elif not synthetic and isinstance(stated.get("smoothness"), Constant):
         objective = "convex"  # logistic regression, of which alone the smoothness is known
-    said: dict[str, tuple[str, ...]] = {"participation": (_participation(setting),), "objective": (objective,)}
+    said: dict[str, tuple[str, ...]] = {"participation": (_participation(setting),)}
+    if not isinstance(setting.problem, Logged):  # whose data are missing
+        said["objective"] = (objective,)
     if isinstance(divergence, Constant):
         said["heterogeneity"] = ("bounded",) if divergence.value > 0 else ("none",)
     elif synthetic and isinstance(divergence, NoConstant):  # of a network nobody knows it
@@ -320,7 +375,10 @@ def _counts(setting: RunSetting) -> dict[str, Constant]:
 
 def _decided(setting: RunSetting) -> dict[str, bool]:
     """Assumptions that theorem files have under usual names, as far as the problem decides them."""
-    stated, objective = problem_constants(setting.problem), _class_of_run(setting).said["objective"][0]
+    stated, objective = (
+        problem_constants(setting.problem),
+        _class_of_run(setting).said.get("objective", ("non-convex",))[0],
+    )
     found = {"unbiased-gradients": True}  # noise has mean zero in every step
     if (curved := stated.get("strong_convexity")) is not None:
         found |= dict.fromkeys(("strongly-convex", "strongly-convex-clients"), isinstance(curved, Constant))
@@ -409,7 +467,7 @@ def _check_run(
         tuple(reasons),
         evaluation.conditions,
         {name: result.notation[name].meaning for name in result.notation if name in needed},
-        (*opened, *(f"{name}: {statements[name]}" for name in to_assume)),
+        (*opened, *_unstated_step_size(asked.result, asked.form), *(f"{n}: {statements[n]}" for n in to_assume)),
         checked=tuple(name for name, word in status.items() if word == "checked" and not name.startswith("setting")),
         not_checked=tuple(name for name in undecided if name not in {*to_assume, *unbounded}),
         to_assume=tuple(to_assume),
@@ -489,4 +547,5 @@ def _without_unknown(setting: RunSetting, found: Mapping[str, bool]) -> dict[str
 
 def answer_of(rows: Sequence[RunLegality]) -> Answer:
     """The answer for a setting: the best one of its theorems."""
-    return min((row.answer for row in rows), key=ORDER.index, default="not legal")
+    answers = [row.answer for row in rows]
+    return next((answer for answer in ORDER if answer in answers), "not legal")

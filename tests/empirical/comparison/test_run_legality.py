@@ -171,6 +171,27 @@ def test_divergences_of_different_hessians_are_violated_unless_assumed():
     assert check(spec(different, **at), THEOREM, assume=names[:2]).to_assume == ("window-divergence",)
 
 
+def test_a_theorem_that_states_no_step_size_leaves_the_answer_open():
+    run = spec(participation={"kind": "full", "clients": 4}, local_step_size=100)
+    found = check(run, "koloskova-2020/local-sgd-nonconvex", assume=["all"])
+    assert found.answer == "undecided" and found.open_conditions[0].startswith("step size: koloskova-2020/")
+
+
+def test_without_its_data_a_run_file_is_checked_as_far_as_its_tables_go(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDBOUNDS_DATA", str(tmp_path))
+    document = spec(DATA | {"dataset": "cifar-10"})
+    found = check(document, THEOREM)
+    assert found.answer == "undecided" and [*found.missing] == ["L"] and "data_batch_1.bin" in found.notes[-1]
+    assert check(document, THEOREM, given={"L": 0.5}, assume=["all"]).answer == "legal"
+    assert check(document, THEOREM, given={"L": 50}, assume=["all"]).answer == "not legal"
+    linear = spec(DATA | {"dataset": "cifar-10", "network": "linear"}, {"kind": "full", "clients": 4})
+    reasons = " ".join(check(linear, "khaled-2020/local-sgd").reasons)
+    assert "objective" not in reasons  # nobody knows it without the data
+    document["algorithm"]["intervall"] = 2
+    with pytest.raises(FedboundsError, match="did you mean interval"):
+        check(document, THEOREM)
+
+
 DRAFT = """\
 key = "draft/theorem-1"
 measure = "minimum over rounds of squared gradient norm of f"
