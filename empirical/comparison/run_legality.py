@@ -547,5 +547,6 @@ def _without_unknown(setting: RunSetting, found: Mapping[str, bool]) -> dict[str
 
 def answer_of(rows: Sequence[RunLegality]) -> Answer:
     """The answer for a setting: the best one of its theorems."""
-    answers = [row.answer for row in rows]
-    return next((answer for answer in ORDER if answer in answers), "not legal")
+    answers: set[Answer] = {row.answer for row in rows}
+    best: Answer = "undecided" if "undecided" in answers else "not legal"
+    return "legal" if "legal" in answers else best
