@@ -48,12 +48,18 @@ def unknown_constant(kind: str, name: str, known: Mapping[str, _Quantity]) -> Fe
 
     Example:
         >>> from fedbounds.bounds.theory.standard_symbols import STANDARD
+        >>> print(unknown_constant("constant", "smoothnes", STANDARD))
+        unknown constant 'smoothnes'; did you mean smoothness?
         >>> print(unknown_constant("constant", "delta", STANDARD))
         unknown constant 'delta'; did you mean d (gradient divergence sup|grad F_n - grad f|)?
     """
     if same := _same(name, known.items()):
         return FedboundsError(f"unknown {kind} {name!r}; did you mean {same}?")
-    return unknown_name(kind, name, known)
+    from difflib import get_close_matches  # takes its time, and most runs have no such error
+
+    concepts = {quantity.concept for quantity in known.values()}
+    misspelt = get_close_matches(name.lower(), concepts, n=3, cutoff=0.8)  # symbols are too short to be
+    return unknown_name(kind, name, misspelt or known)
 
 
 def unknown_symbol(name: str, known: Mapping[str, object]) -> FedboundsError:

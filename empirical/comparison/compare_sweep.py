@@ -370,13 +370,12 @@ def check_forms(requested: Sequence[ComparedForm], given: Mapping[str, Value], a
     """Refuse names that none of the results knows, before anything is run."""
     for name in given:
         if all(compared_form.result.notation.resolve(name) is None for compared_form in requested):
-            raise unknown_name(
-                "constant", name, {symbol for compared_form in requested for symbol in compared_form.result.notation}
-            )
-    known = {a.name for compared_form in requested for a in compared_form.form.assumptions} | {"all"}
+            known = {symbol: q for asked in requested for symbol, q in asked.result.notation.items()}
+            raise unknown_constant("constant", name, known)
+    assumptions = {a.name for compared_form in requested for a in compared_form.form.assumptions} | {"all"}
     for name in assume:
-        if name not in known:
-            raise unknown_name("assumption", name, sorted(known))
+        if name not in assumptions:
+            raise unknown_name("assumption", name, sorted(assumptions))
 
 
 def _refusals(

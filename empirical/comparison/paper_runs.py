@@ -24,6 +24,12 @@ from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.simulation.trace import Trace
 
 Constants = dict[str, Constant | NoConstant]
+CONSTANT_OF = {  # assumptions that a constant exists -> its concept
+    "smooth": "smoothness",
+    "unbiased-noise": "gradient_noise",
+    "bounded-divergence": "gradient_divergence_sup",
+    "bounded-gradient": "gradient_bound",
+}
 GRADIENT_OF_F = "squared gradient norm of f"
 FUNCTION_GAP = "function gap"  # begins what a result bounds that is about f(x_t) - f*
 MEASURED = "constants that were measured are those of this run: its bound is no guarantee, for this or any other run"
@@ -282,12 +288,7 @@ def problem_assumptions(setting: RunSetting, stated: Constants) -> dict[str, boo
         "full-participation": setting.full_participation,
         "bounded-below": isinstance(stated.get("initial_gap"), Constant),
     }
-    for name, concept in (
-        ("smooth", "smoothness"),
-        ("unbiased-noise", "gradient_noise"),
-        ("bounded-divergence", "gradient_divergence_sup"),
-        ("bounded-gradient", "gradient_bound"),
-    ):
+    for name, concept in CONSTANT_OF.items():
         constant = stated.get(concept)
         if isinstance(constant, NoConstant):
             found[name] = False

@@ -6,8 +6,8 @@ determine. Others must be given: nothing is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.bounds.theory.theorem_file import read_theorem_file
 from fedbounds.empirical.algorithms import algorithm_from_spec
+from fedbounds.empirical.algorithms.local_optimizer import LocalOptimizer
 from fedbounds.empirical.algorithms.local_work import ConfigurableSteps
 from fedbounds.empirical.algorithms.workload import Workload
 from fedbounds.empirical.comparison.compare_run import (
@@ -45,6 +46,7 @@ from fedbounds.empirical.comparison.compare_sweep import (
     settings_of,
 )
 from fedbounds.empirical.comparison.paper_runs import (
+    CONSTANT_OF,
     FUNCTION_GAP,
     GRADIENT_OF_F,
     ComparedRun,
@@ -52,15 +54,19 @@ from fedbounds.empirical.comparison.paper_runs import (
     PaperRuns,
     RunFacts,
     UnknownPaper,
+    needed_constants,
     paper_of,
     problem_assumptions,
     problem_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting, counted_rounds, everyone_participates
 from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds
-from fedbounds.empirical.participation import Cyclic, Permutation
+from fedbounds.empirical.data.datasets import MissingData
+from fedbounds.empirical.participation import Cyclic, Permutation, process_from_spec
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.problems.logged import Logged
 from fedbounds.empirical.problems.problem import Synthetic
-from fedbounds.empirical.sweep import Sweep
+from fedbounds.empirical.sweep import Run, Sweep
 
 Answer = Literal["legal", "undecided", "not legal"]
 ORDER: Sequence[Answer] = ("legal", "undecided", "not legal")
@@ -72,6 +78,17 @@ PARTICIPATION = {  # kinds of processes -> kinds of settings, see `_participatio
     "bernoulli": "coins-known-rates",
     "cyclic": "cyclic",
     "permutation": "reshuffled",
+}
+# parameters of a method, and the values with which it is the method that does not have them
+NEUTRAL = {
+    "server_multiplier": 1.0,
+    "server_step_size": 1.0,
+    "server_ascent_step_size": 1.0,
+    "interval": 1,
+    "momentum": 0.0,
+    "step_size_schedule": None,
+    "optimizer": LocalOptimizer(),
+    "weights": None,
 }
 MOST = 5  # theorems that are shown where none is named
 
@@ -156,10 +173,42 @@ def check_sweep(
     given = dict(given or {})
     check_forms(requested, given, assume)
     found: dict[str, tuple[RunLegality, ...]] = {}
-    for setting in settings_of(sweep):
+    for setting in _settings(sweep):
         rows = [(form, check_setting(setting, form, given, assume)) for form in requested]
         found[setting.label] = tuple(row for _, row in rows) if keys else _nearest(setting, rows)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class SettingWithoutData(SweepSetting):
+    """A setting whose data are not on this machine: nothing is known of its problem but the number of clients."""
+
+    why: str
+
+    def problem(self) -> Problem:
+        """A problem whose constants must be given."""
+        return Logged(self.process().clients)
+
+
+def _settings(sweep: Sweep) -> tuple[SweepSetting, ...]:
+    """The settings of a sweep; where files of its data are missing, with what its other tables say."""
+    try:
+        return settings_of(sweep)
+    except FedboundsError as error:
+        if not isinstance(error.__cause__, MissingData):
+            raise
+        why = str(error.__cause__)
+    found: dict[str, list[Run]] = {}
+    for task in sweep.tasks:
+        try:
+            process_from_spec(task["participation"])
+            if "algorithm" in task:
+                algorithm_from_spec(task["algorithm"])
+        except FedboundsError as error:
+            raise FedboundsError(f"{sweep.source}: {error}") from error
+        run = Run("", task)
+        found.setdefault(run.title.rpartition("seeds=")[0].strip() or sweep.name, []).append(run)
+    return tuple(SettingWithoutData(label, tuple(runs), why) for label, runs in found.items())
 
 
 def _reference_forms() -> Iterator[ComparedForm]:
@@ -178,6 +227,44 @@ def _other_algorithm(result: Result, kind: str) -> str:
     return (
         "" if not about or about == kind or {about, kind} <= FEDAVG else f"it is about {about}, and the run is {kind}"
     )
+
+
+def _concepts_of(result: Result, form: Form) -> set[str]:
+    """What a form has a symbol for, or sets."""
+    names = needed_constants(form) | form.prescribes.keys() | {i for rule in form.derived for i in rule.inputs}
+    return {result.notation[name].concept for name in names if name in result.notation}
+
+
+def _unstated_step_size(result: Result, form: Form) -> tuple[str, ...]:
+    """What is open where a theorem file bounds a run and has no step size: its theorem chooses one."""
+    measure = form.measure or result.measure
+    if not result.file or result.kind == "lemma" or measure.lower or measure.aggregate == "single":
+        return ()
+    if any(concept.endswith("step_size") for concept in _concepts_of(result, form)):
+        return ()
+    return (f"step size: {result.key} is about a step size that it does not state; compare yours with its source",)
+
+
+def _other_method(asked: ComparedForm, setting: RunSetting) -> tuple[str, ...]:
+    """What the method of a run has and a theorem file does not: it has no symbol for it, nor does it set it."""
+    result, form = asked.result, asked.form
+    concepts = _concepts_of(result, form)
+    algorithm, reasons = setting.algorithm, list[str]()
+    one = getattr(algorithm, "server_multiplier", None) == 1  # then the interval has no effect
+    for each in fields(algorithm):  # pyright: ignore[reportArgumentType]  # every algorithm is a dataclass
+        name, value = each.name, getattr(algorithm, each.name)
+        if name not in NEUTRAL or name in concepts or (each.default is MISSING and name in ("interval", "weights")):
+            continue
+        neutral = NEUTRAL[name]
+        if value != neutral and not (name == "interval" and one):
+            shown = f" = {value:g}" if isinstance(value, int | float) else ""
+            instead = f"set {name} = {neutral:g}" if isinstance(neutral, int | float) else "leave it out"
+            reasons.append(f"the run has {name}{shown}, and {result.key} has no {name}: {instead}")
+    if isinstance(algorithm, ConfigurableSteps):
+        departure = algorithm.bind_problem(setting.problem).departure
+        if departure is not None and departure.field == "local_steps":
+            reasons.append(f"the run has {departure.meaning}, and {result.key} is about one number of local steps")
+    return tuple(reasons)
 
 
 def _nearest(setting: SweepSetting, rows: Sequence[tuple[ComparedForm, RunLegality]]) -> tuple[RunLegality, ...]:
@@ -217,7 +304,10 @@ def check_setting(
     except FedboundsError as error:
         return RunLegality(form.claim, (str(error),))
     found = _check_run(ahead, form, constants_of(form.result, given), assume)
-    return found if not form.result.file else _of_file(found, form, _class_of_run(ahead), assume)
+    if isinstance(setting, SettingWithoutData):
+        note = f"constants of the data are not known, give those that you know: {setting.why}"
+        found = replace(found, notes=(*found.notes, note))
+    return found if not form.result.file else _of_file(found, form, _class_of_run(ahead))
 
 
 def _class_of_run(setting: RunSetting) -> ProblemClass:
@@ -230,7 +320,9 @@ def _class_of_run(setting: RunSetting) -> ProblemClass:
         objective = "strongly-convex"
     elif not synthetic and isinstance(stated.get("smoothness"), Constant):
         objective = "convex"  # logistic regression, of which alone the smoothness is known
-    said: dict[str, tuple[str, ...]] = {"participation": (_participation(setting),), "objective": (objective,)}
+    said: dict[str, tuple[str, ...]] = {"participation": (_participation(setting),)}
+    if not isinstance(setting.problem, Logged):  # whose data are missing
+        said["objective"] = (objective,)
     if isinstance(divergence, Constant):
         said["heterogeneity"] = ("bounded",) if divergence.value > 0 else ("none",)
     elif synthetic and isinstance(divergence, NoConstant):  # of a network nobody knows it
@@ -283,7 +375,10 @@ def _counts(setting: RunSetting) -> dict[str, Constant]:
 
 def _decided(setting: RunSetting) -> dict[str, bool]:
     """Assumptions that theorem files have under usual names, as far as the problem decides them."""
-    stated, objective = problem_constants(setting.problem), _class_of_run(setting).said["objective"][0]
+    stated, objective = (
+        problem_constants(setting.problem),
+        _class_of_run(setting).said.get("objective", ("non-convex",))[0],
+    )
     found = {"unbiased-gradients": True}  # noise has mean zero in every step
     if (curved := stated.get("strong_convexity")) is not None:
         found |= dict.fromkeys(("strongly-convex", "strongly-convex-clients"), isinstance(curved, Constant))
@@ -298,24 +393,15 @@ def _decided(setting: RunSetting) -> dict[str, bool]:
     return found
 
 
-def _of_file(found: RunLegality, form: ComparedForm, run: ProblemClass, assume: Sequence[str]) -> RunLegality:
-    """What the setting of a theorem file, and the assumptions that only it has, add."""
+def _of_file(found: RunLegality, form: ComparedForm, run: ProblemClass) -> RunLegality:
+    """What the setting of a theorem file adds."""
     reasons = list(found.reasons)
     covered = coverage(form.result, form.form, (), run)
     for a in covered.excluded:
         axis = a.name.removeprefix("setting-")
         if axis in run.said:
             reasons.append(f"{axis} {' or '.join(run.said[axis])} is not covered; {a.statement}")
-    own = [a for a in form.form.assumptions if a.cover is None and a.name in found.not_checked]
-    own = [] if "all" in assume else own
-    asked = tuple(f"{a.name}: {a.statement}" for a in own)
-    names = tuple(a.name for a in own)
-    unread = tuple(name for name in found.not_checked if not name.startswith("setting") and name not in names)
-    opened = (*found.open_conditions, *asked)
-    held = tuple(name for name in found.checked if not name.startswith("setting"))
-    return replace(
-        found, reasons=tuple(reasons), open_conditions=opened, checked=held, not_checked=unread, to_assume=names
-    )
+    return replace(found, reasons=tuple(reasons))
 
 
 def _check_run(
@@ -327,17 +413,23 @@ def _check_run(
     bare = replace(statement.form, terms=())  # what only the bound needs is not asked for
     result = replace(statement.result, forms=(bare,), default=bare.name)
     own = drop_rounds(result, constants_by_symbol(result, given), setting.total)
+    if result.file and paper and (others := _other_method(asked, setting)):
+        return RunLegality(asked.claim, others)
     try:
         steps = runs.steps(setting, None)
         facts = _facts(runs, setting, bare, result, steps.interval, frozenset(own))
+        findings = _facts(runs, setting, statement.form, statement.result, steps.interval, frozenset(own)).found
     except FedboundsError as error:
-        return RunLegality(asked.claim, (str(error),))
+        why = str(error)
+        if result.file and why.startswith("no result of "):  # the reason of the paper that has the algorithm
+            why = f"{result.key} is not known to cover runs of {setting.algorithm.kind} with these parameters"
+        return RunLegality(asked.claim, (why,))
     check_given(result, bare, own, lambda _: facts)
     counts = {q.name: c for concept, c in _counts(setting).items() if (q := result.notation.resolve(concept))}
     known = counts | {name: c for name, c in facts.constants.items() if isinstance(c, Constant)} | own
     groups = [Missing.of(result, bare, condition, known) for condition in bare.conditions]
     decided = tuple(each.condition for each in groups if not each.names)
-    found = (_decided(setting) if result.file else {}) | _without_unknown(setting, facts.found)
+    found = (_decided(setting) if result.file else {}) | _without_unknown(setting, findings)
     names = [each.name for each in bare.assumptions]
     checked = {"assume": check_assumed(names, {*assume} & {"all", *names}), "checked": found, "strict": False}
     reasons = [*statement.doubts, *coverage_doubts(statement.form, statement.result, paper, setting)]
@@ -353,18 +445,40 @@ def _check_run(
         return RunLegality(asked.claim, (*reasons, str(error)))
     statements = {each.name: each.statement for each in bare.assumptions}
     status = evaluation.assumptions
-    reasons += [f"it violates {n}: {statements[n]}" for n, word in status.items() if word == "violated"]
+    class_of_run, concepts = (
+        _class_of_run(setting),
+        {q.concept for n in {*own, *needed} if (q := result.notation.resolve(n))},
+    )
+    outside = {a.name for a in coverage(result, bare, (), class_of_run).excluded}
+    undecided = [n for n, word in status.items() if word == "not checked" and not n.startswith("setting")]
+    to_assume = [name for name in undecided if CONSTANT_OF.get(name, _concept_of(name)) not in concepts]
+    violated = [name for name, word in status.items() if word == "violated"]
+    reasons += [f"it violates {name}: {statements[name]}" for name in violated]
+    unbounded = [name for name in to_assume if name in outside]
+    to_assume = [name for name in to_assume if name not in outside]
+    reasons += [
+        f"it violates {name}: {statements[name]}; it has no such bound over all x: if it has one along the run, add "
+        f"--assume {name}"
+        for name in unbounded
+    ]
+    opened = [each.condition.words(result.notation) for each in groups if each.names and each.condition]
     return RunLegality(
         asked.claim,
         tuple(reasons),
         evaluation.conditions,
         {name: result.notation[name].meaning for name in result.notation if name in needed},
-        tuple(each.condition.words(result.notation) for each in groups if each.names and each.condition),
-        checked=tuple(name for name, word in status.items() if word == "checked"),
-        not_checked=tuple(name for name, word in status.items() if word == "not checked"),
+        (*opened, *_unstated_step_size(asked.result, asked.form), *(f"{n}: {statements[n]}" for n in to_assume)),
+        checked=tuple(name for name, word in status.items() if word == "checked" and not name.startswith("setting")),
+        not_checked=tuple(name for name in undecided if name not in {*to_assume, *unbounded}),
+        to_assume=tuple(to_assume),
         notes=statement.notes,
         constants=evaluation.constants,
     )
+
+
+def _concept_of(assumption: str) -> str:
+    """The constant with the name of an assumption, such as "cohort-divergence"."""
+    return assumption.removeprefix("expected-").replace("-", "_")
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,6 +545,8 @@ def _without_unknown(setting: RunSetting, found: Mapping[str, bool]) -> dict[str
     return {name: holds for name, holds in found.items() if holds or name not in open_names}
 
 
-def legal_settings(found: Iterable[Sequence[RunLegality]]) -> bool:
-    """Whether every setting is legal under at least one of its theorems."""
-    return all(any(row.answer == "legal" for row in rows) for rows in found)
+def answer_of(rows: Sequence[RunLegality]) -> Answer:
+    """The answer for a setting: the best one of its theorems."""
+    answers: set[Answer] = {row.answer for row in rows}
+    best: Answer = "undecided" if "undecided" in answers else "not legal"
+    return "legal" if "legal" in answers else best

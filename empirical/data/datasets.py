@@ -417,5 +417,9 @@ def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> P
     raise _missing(f"file {name} or {name}.gz" if packed else f"file {name}", source, folders[0])
 
 
-def _missing(what: str, source: str, folder: Path) -> FedboundsError:
-    return FedboundsError(f"missing {what}: get it from {source} and put it into {folder.absolute()}")
+class MissingData(FedboundsError):
+    """Files of a data set that are not on this machine."""
+
+
+def _missing(what: str, source: str, folder: Path) -> MissingData:
+    return MissingData(f"missing {what}: get it from {source} and put it into {folder.absolute()}")

@@ -78,7 +78,7 @@ def check(
 
     A training configuration (a file of fedbounds run): whether a theorem covers it, which condition fails and the
     largest legal step size, what excludes it, and which constants must be given. Nothing is trained. Exits with 1 if
-    no theorem covers it.
+    every theorem excludes it, with 0 if one covers it or the answer is undecided (--json has the answer).
 
     --step: whether a formula meets every condition on a step size for all constants. Exits with 1 if it does not.
 
@@ -175,28 +175,45 @@ def describe(theorem: TheoremFile, findings: Sequence[Finding]) -> str:
 def _check_run(
     file: str, against: Sequence[str], given: Mapping[str, Any], assume: Sequence[str], as_json: bool
 ) -> int:
-    from fedbounds.empirical.comparison.run_legality import check_sweep, legal_settings
+    from fedbounds.empirical.comparison.run_legality import answer_of, check_sweep
     from fedbounds.empirical.sweep import read_sweep
 
     found = check_sweep(read_sweep(file), against, given, assume)
-    rows = [{"label": label, "theorems": [row.to_dict() for row in rows]} for label, rows in found.items()]
+    answers = {label: answer_of(rows) for label, rows in found.items()}
+    rows = [
+        {"label": label, "answer": answers[label], "theorems": [row.to_dict() for row in rows]}
+        for label, rows in found.items()
+    ]
     options.print_answer(as_json, "check-run", {"file": file, "settings": rows}, lambda: describe_run(file, found))
-    return 0 if legal_settings(found.values()) else 1
+    return 1 if "not legal" in answers.values() else 0
 
 
 def describe_run(file: str, found: Mapping[str, Sequence[RunLegality]]) -> str:
     """A block for each theorem of each setting."""
+    from fedbounds.empirical.comparison.run_legality import answer_of
+
     lines = []
     for label, rows in found.items():
         lines += [f"{file}   {label}"]
         for row in rows:
             lines += ["", *_block(row)]
         lines.append("")
-    settings = sum(any(row.answer == "legal" for row in rows) for rows in found.values())
-    whole = f"legal under at least one theorem: {'yes' if settings else 'no'}"
-    if len(found) > 1:
-        whole = f"legal under at least one theorem: {settings} of {len(found)} settings"
-    return "\n".join([*lines, whole])
+    answers = [answer_of(rows) for rows in found.values()]
+    counts = f"{answers.count('legal')} of {len(found)} settings"
+    if "undecided" in answers and len(found) > 1:
+        counts += f", undecided: {answers.count('undecided')}"
+    words = {"legal": "yes", "undecided": "undecided", "not legal": "no"}
+    whole = f"legal under at least one theorem: {counts if len(found) > 1 else words[answers[0]]}"
+    undecided = [rows for rows in found.values() if answer_of(rows) == "undecided"]
+    if undecided and (needed := _what_to_give(undecided[0])):
+        whole += f": give {needed}"
+    return "\n".join([*lines, *options.hanging("", whole)])
+
+
+def _what_to_give(rows: Sequence[RunLegality]) -> str:
+    """The constants and assumptions of the first theorem that is undecided."""
+    first = next(row for row in rows if row.answer == "undecided")
+    return " ".join([*(f"{name}=VALUE" for name in first.missing), *(f"--assume {name}" for name in first.to_assume)])
 
 
 def _block(row: RunLegality) -> Iterator[str]:

@@ -84,8 +84,11 @@ def test_the_assumptions_to_type_are_named(capsys, tmp_path):
     (tmp_path / "open.toml").write_text(text)
     (tmp_path / "everyone.toml").write_text(everyone)
     words = ["check", "everyone.toml", "--against", "./open.toml"]
-    assert main(words) == 1
+    assert main(words) == 0  # undecided
     out = capsys.readouterr().out
+    assert out.endswith("legal under at least one theorem: undecided: give --assume a --assume b\n")
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"][0]["answer"] == "undecided"
     assert "give those of these assumptions that hold: --assume a --assume b" in out and "open   a: x" in out
     main([*words, "--assume", "a", "--assume", "b"])
     assert "open" not in capsys.readouterr().out.replace("open.toml", "").replace("draft/open", "")
@@ -142,6 +145,7 @@ def test_worst_cases(capsys, tmp_path):
         (["none.toml"], "cannot read none.toml"),
         (["small.toml", "--against", "fedau/theorem-22"], "fedau/theorem-2"),
         (["small.toml", "l=2"], "unknown constant 'l'"),
+        (["small.toml", "smoothnes=2", "--against", THEOREM], "did you mean smoothness?"),
         (["small.toml", "L=0.5", "--against", THEOREM], "L = 0.5"),
         (["descent.toml", "L=2"], "descent.toml is a theorem file: constants are for a run file or --step; "),
         (["descent.toml", "L=2"], "run: fedbounds eval descent.toml L=2"),

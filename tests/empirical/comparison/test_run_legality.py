@@ -5,7 +5,7 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.comparison import run_legality
 from fedbounds.empirical.comparison.compare_run import confront
-from fedbounds.empirical.comparison.run_legality import check_sweep, legal_settings
+from fedbounds.empirical.comparison.run_legality import answer_of, check_sweep
 from fedbounds.empirical.simulation import simulate as simulation
 from fedbounds.empirical.sweep import resolve
 
@@ -87,10 +87,12 @@ def test_constants_of_a_network_are_asked_for_with_their_meaning():
     document = spec(DATA)
     found = check(document, THEOREM)
     assert found.answer == "undecided" and dict(found.missing) == {"L": "smoothness of every F_n"}
-    assert found.open_conditions == ("gamma <= 1/(12*I*L*P)", "eta*gamma <= 1/(2*I*L*P)")
+    assert found.open_conditions[:2] == ("gamma <= 1/(12*I*L*P)", "eta*gamma <= 1/(2*I*L*P)")
+    assert {"unbiased-noise", "cohort-divergence"} <= {*found.to_assume} and "smooth" not in found.to_assume
     linear = check(spec(DATA | {"network": "linear"}), THEOREM)
     assert not linear.missing and linear.constants["L"].source == "exact"  # a convex model states its smoothness
-    assert check(document, THEOREM, given={"L": 0.5}).answer == "legal"
+    assert check(document, THEOREM, given={"L": 0.5}).answer == "undecided"
+    assert check(document, THEOREM, given={"L": 0.5}, assume=found.to_assume).answer == "legal"
     assert check(document, THEOREM, given={"smoothness": 50}).answer == "not legal"
     assert "smooth" in check(document, THEOREM, given={"L": 0.5}).not_checked
     assert "smooth" not in check(document, THEOREM, given={"L": 0.5}, assume=["smooth"]).not_checked
@@ -115,7 +117,7 @@ def test_the_nearest_theorems_are_shown_where_none_is_named():
     assert [row.rank[0] for row in rows] == sorted(row.rank[0] for row in rows)
     excluded = check(spec(kind="wait-minibatch", interval=2))
     assert {row.answer for row in excluded} == {"not legal"} and len(excluded) <= 5
-    assert not legal_settings([excluded]) and legal_settings([rows]) and not legal_settings([rows, excluded])
+    assert answer_of(excluded) == "not legal" and answer_of(rows) == answer_of([*excluded, *rows]) == "legal"
 
 
 def test_a_theorem_file_is_about_its_class_of_problems_its_participation_and_its_algorithm():
@@ -131,9 +133,63 @@ def test_a_theorem_file_is_about_its_class_of_problems_its_participation_and_its
 def test_every_reference_theorem_is_tried_where_none_is_named():
     sampled = {"kind": "without-replacement", "clients": 4, "participants": 2}
     document = spec(DATA, sampled, local_step_size=1 / 45, local_steps=5, server_multiplier=0.2)
-    shown = {row.claim.partition("[")[0]: row.answer for row in check(document, given={"smoothness": 1})}
+    rows = check(document, given={"smoothness": 1}, assume=["all"])
+    shown = {row.claim.partition("[")[0]: row.answer for row in rows}
     assert shown["arbitrary-participation/theorem-3.1"] == "not legal"  # its cap is 1/60
     assert shown["jhunjhunwala-2022/fedavg"] == "legal"  # its caps are 1/40 and, times 0.2, 1/120
+
+
+def test_a_method_parameter_that_a_theorem_file_does_not_have_excludes_the_run():
+    everyone = {"kind": "full", "clients": 4}
+    file = "khaled-2020/local-sgd"
+    assert check(spec(participation=everyone), file, assume=["all"]).answer == "legal"
+    for change, reason in (
+        ({"server_multiplier": 1000}, "server_multiplier = 1000"),
+        ({"server_multiplier": 0.5}, "server_multiplier = 0.5"),
+        ({"momentum": 0.9}, "momentum = 0.9"),
+        ({"step_size_schedule": {"kind": "inverse", "delay": 10}}, "step_size_schedule"),
+        ({"local_steps": [1, 2, 3, 4]}, "local steps that differ"),
+    ):
+        found = check(spec(participation=everyone, **change), file, assume=["all"])
+        assert found.answer == "not legal" and reason in found.reasons[0] and file in found.reasons[0]
+    alone = check(spec(participation=everyone, interval=3), file, assume=["all"])
+    assert alone.answer == "legal"  # without a multiplier the interval has no effect
+    sampled = {"kind": "without-replacement", "clients": 4, "participants": 2}
+    own = spec(participation=sampled, server_multiplier=0.2, local_step_size=1e-3)
+    assert check(own, "jhunjhunwala-2022/fedavg", assume=["all"]).answer == "legal"
+    own["algorithm"]["interval"] = 3
+    assert "interval = 3" in check(own, "jhunjhunwala-2022/fedavg", assume=["all"]).reasons[0]
+
+
+def test_divergences_of_different_hessians_are_violated_unless_assumed():
+    different = {"kind": "quadratic", "clients": 4, "dimension": 3, "noise": 0.1, "shared": False}
+    at = {"local_step_size": 0.001, "interval": 2}
+    found = check(spec(different, **at), THEOREM)
+    assert found.answer == "not legal" and any("violates cohort-divergence" in reason for reason in found.reasons)
+    names = ["cohort-divergence", "participation-divergence", "window-divergence"]
+    assert check(spec(different, **at), THEOREM, assume=names).answer == "legal"
+    assert check(spec(different, **at), THEOREM, assume=names[:2]).to_assume == ("window-divergence",)
+
+
+def test_a_theorem_that_states_no_step_size_leaves_the_answer_open():
+    run = spec(participation={"kind": "full", "clients": 4}, local_step_size=100)
+    found = check(run, "koloskova-2020/local-sgd-nonconvex", assume=["all"])
+    assert found.answer == "undecided" and found.open_conditions[0].startswith("step size: koloskova-2020/")
+
+
+def test_without_its_data_a_run_file_is_checked_as_far_as_its_tables_go(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDBOUNDS_DATA", str(tmp_path))
+    document = spec(DATA | {"dataset": "cifar-10"})
+    found = check(document, THEOREM)
+    assert found.answer == "undecided" and [*found.missing] == ["L"] and "data_batch_1.bin" in found.notes[-1]
+    assert check(document, THEOREM, given={"L": 0.5}, assume=["all"]).answer == "legal"
+    assert check(document, THEOREM, given={"L": 50}, assume=["all"]).answer == "not legal"
+    linear = spec(DATA | {"dataset": "cifar-10", "network": "linear"}, {"kind": "full", "clients": 4})
+    reasons = " ".join(check(linear, "khaled-2020/local-sgd").reasons)
+    assert "objective" not in reasons  # nobody knows it without the data
+    document["algorithm"]["intervall"] = 2
+    with pytest.raises(FedboundsError, match="did you mean interval"):
+        check(document, THEOREM)
 
 
 DRAFT = """\
