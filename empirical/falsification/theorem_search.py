@@ -195,7 +195,7 @@ def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generato
     The average of such models comes nearer to it, so that runs of a theorem about them start at the minimizer.
     """
     measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
-    N, average = int(rng.choice([1, 2, 4, 8, 32])), measure.aggregate == "average iterate"
+    N, average = int(rng.choice([1, 2, 8, 32, 32])), measure.aggregate == "average iterate"
     sampled = scope.sampled and N > 1 and rng.random() < 0.6 and said.get("heterogeneity") != ("none",)
     noisy = scope.noisy and not (sampled and rng.random() < 0.7)
     spread = float(10 ** rng.uniform(-1, 2)) if sampled and not (noisy and rng.random() < 0.5) else 0.0
@@ -207,7 +207,7 @@ def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generato
         int(rng.choice([1, 2, 4, 8])) if scope.local and measure.over != "iterations" else 1,
         int(rng.choice(ROUNDS if average else STATIONARY_ROUNDS)),
         int(rng.choice([1, max(N // 2, 1), N - 1])) if sampled else N,
-        rng.choice([1, 1, 0.1, 0.001], 3),
+        rng.choice([1, 0.1, 0.01, 0.001], 3),
         float(10 ** rng.uniform(-1, 3)),
         stationary=not average,
     )
