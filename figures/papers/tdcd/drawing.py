@@ -45,21 +45,21 @@ class Gallery(PaperGallery[ex.Scale]):
             self._tuned[cell] = tune({"step size": task.step_sizes}, scores, self.scale.extensions)
         return self._tuned[cell]
 
-    def runs_of(self, name: str, clients: int, silos: int, local_steps: int) -> list[Trace]:
-        """The runs with the tuned learning rate."""
+    def runs_of(self, name: str, clients: int, silos: int, local_steps: int, tuning: bool = False) -> list[Trace]:
+        """The runs with the tuned learning rate, with `tuning` those that chose it."""
         eta = self.tune(name, clients, silos, local_steps).winner["step size"]
-        found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, False, self.data))
+        found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, tuning, self.data))
         return found[f"{eta:g}"]
 
-    def over_steps(self, name: str, clients: int) -> dict[int, list[Trace]]:
+    def over_steps(self, name: str, clients: int, tuning: bool = False) -> dict[int, list[Trace]]:
         """The runs of a task by Q."""
         silos = self.scale.task(name).silos
-        return {Q: self.runs_of(name, clients, silos, Q) for Q in self.scale.local_steps}
+        return {Q: self.runs_of(name, clients, silos, Q, tuning) for Q in self.scale.local_steps}
 
-    def over_silos(self) -> dict[int, list[Trace]]:
+    def over_silos(self, tuning: bool = False) -> dict[int, list[Trace]]:
         """The runs of Figure 9 by N, with the larger K and the scale's `shown_steps`."""
         clients, Q = self.scale.task(ex.SEQUENCES).clients[1], self.scale.shown_steps
-        return {N: self.runs_of(ex.SEQUENCES, clients, N, Q) for N in self.scale.numbers_of_silos}
+        return {N: self.runs_of(ex.SEQUENCES, clients, N, Q, tuning) for N in self.scale.numbers_of_silos}
 
     def by_time(self, figure: int, name: str) -> Picture:
         """The test metric against simulated time, for two K and two latencies."""

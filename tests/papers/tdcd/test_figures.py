@@ -1,5 +1,6 @@
 """The figures of the paper package: what they draw is what the bounds say."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -88,8 +89,8 @@ def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, n
 def test_other_seeds_choose_learning_rates_than_are_judged() -> None:
     judged, tuning = (ex.sweep(ex.SMOKE, ex.IMAGES, 3, 2, (0.1, 0.2), tuning=some) for some in (False, True))
     seeds, others = ({seed for task in of.tasks for seed in task["seeds"]} for of in (judged, tuning))
-    assert len(judged.tasks) == 2 * ex.SMOKE.seeds and not seeds & others
-    for task in judged.tasks:
+    assert len(judged.tasks) == 2 and seeds == {*range(ex.SMOKE.seeds)} and not seeds & others
+    for task in (*judged.tasks, *tuning.tasks):
         assert task["rounds"] * task["algorithm"]["local_steps"] == 16
         assert task["problem"]["partition_seed"] == task["seeds"][0]
     with pytest.raises(FedboundsError, match="Q = 5 does not divide the 16 iterations"):
@@ -114,22 +115,35 @@ def ramp(*rows: list[float]) -> list[Trace]:
 def test_times_and_levels_are_read_between_records() -> None:
     runs = ramp([9.0, 0.0, 1.0, 0.5, 3.0], [0.0, 0.5, 0.5, 0.5, 0.5])  # what is there before training does not count
     assert said.time_to(runs, "metric", 0.5, 10.0).tolist() == [30.0, 20.0]
-    assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [7.0, 8.0]  # the best so far is 1; the second never
+    assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [7.0, np.inf]  # the best so far is 1; the second never
     assert said.metric_at_time(runs, "metric", 7.0).tolist() == [1.75, 0.5]
     assert said.final_metric(runs, "metric").tolist() == [3.0, 0.5]
+    assert said.halfway_level({1: runs, 5: ramp([0.5, 2.0, 2.0, 2.0, 2.0])}, "metric") == (9.5 / 3 + 2) / 2
 
 
 def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     slow = ramp(*([0.0, 1.0 + k / 10, 2.0, 3.0 + k / 10] for k in range(4)))
     quick = ramp(*([0.0, 2.0, 2.9 + k / 30, 3.0] for k in range(4)))
-    assert said.is_earlier("", "", {1: slow, 2: quick}, "metric", 10.0).agrees
-    assert said.is_earlier("", "", {1: quick, 2: slow}, "metric", 0.0).agrees is False
+    assert said.is_earlier("", "", {1: slow, 2: quick}, "metric", 10.0, 2.5).agrees
+    assert said.is_earlier("", "", {1: quick, 2: slow}, "metric", 0.0, 2.5).agrees is False
     at_once = ramp(*([0.0, 3.0 - k / 30, 3.0, 3.0] for k in range(4)))  # when, is not known
-    assert said.is_earlier("", "", {1: at_once, 2: slow}, "metric", 0.0).agrees is None
+    assert said.is_earlier("", "", {1: at_once, 2: slow}, "metric", 0.0, 2.5).agrees is None
+    never = said.is_earlier("", "", {1: slow, 2: ramp(*4 * [[0.0, 2.0, 2.0, 2.0]])}, "metric", 10.0, 2.5)
+    assert never.agrees is False and never.measured.endswith("time of Q = 2: not reached")
     one, two = ramp(*4 * [[*np.linspace(0, 1, 7)]]), ramp(*([0.0, 0.3, 0.6, 0.9 + k / 100] for k in (0, 0, 1, 1)))
     claim = said.is_gap_growing("", "", {1: one, 2: two}, "metric")  # 12 rounds of one step against 6 of two
     assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095, then +0.403"
     assert said.is_gap_growing("", "", {1: two, 2: one}, "metric").agrees is False
+
+
+def test_only_runs_that_do_not_reach_a_level_need_a_plateau() -> None:
+    rising = ramp(*([0.0, 1.0, 2.0, 3.0 + k / 10] for k in range(4)))
+    task = replace(ex.HALVES, metric="metric")
+    claim = said.is_earlier("", "", {1: rising, 2: rising}, "metric", 10.0, 2.5)
+    (reached,) = said.limits_of_times(task, "Q", {1: rising, 2: rising}, 2.5).apply([claim])
+    assert reached.verdict == "not reproduced" and not said.limits_of_times(task, "Q", {1: rising}, 2.5).moving
+    (missed,) = said.limits_of_times(task, "Q", {1: rising, 2: rising}, 3.15).apply([claim])
+    assert missed.verdict == "not tested at this scale"
 
 
 def test_every_claim_of_the_experiments_is_decided(gallery: Gallery) -> None:
