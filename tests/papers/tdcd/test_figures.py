@@ -19,7 +19,7 @@ from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs
 from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, describe_minimum, family, wall_clock
 from fedbounds.figures.papers.tdcd.claims import all_trained_claims, bound_claims
-from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery
+from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery, describe_movement, score
 
 draw = partial(draw_by_name, "tdcd", FIGURES)
 
@@ -105,10 +105,21 @@ def test_every_scale_has_whole_rounds_and_its_winner_is_the_least_loss(gallery: 
     assert found.winner["step size"] == min(found.tried, key=lambda one: one[1])[0]["step size"]
 
 
-def ramp(*rows: list[float]) -> list[Trace]:
+def test_grids_of_products_are_divided_by_the_local_steps() -> None:
+    assert ex.HALVES.per_round and ex.HALVES.grid(10) == (0.03, 0.1, 0.3) and ex.HALVES.grid(1) == (0.3, 1.0, 3.0)
+    assert not ex.ORIGINAL[ex.IMAGES].per_round and ex.ORIGINAL[ex.IMAGES].grid(10) == (1e-5, 3e-5, 1e-4)
+
+
+def test_a_learning_rate_whose_loss_rises_far_counts_as_diverged() -> None:
+    calm, wild = ([1.0, peak, 0.5, 0.5, 0.1] for peak in (9.9, 10.1))
+    assert score(ramp(calm, calm, metric="train_loss"), 2) == pytest.approx(0.1 + 0.4)
+    assert score(ramp(calm, wild, metric="train_loss"), 2) == np.inf
+
+
+def ramp(*rows: list[float], metric: str = "metric") -> list[Trace]:
     """A run whose metric has these values at rounds 0, 2, 4, ..."""
-    arrays = {"round": 2 * np.arange(len(rows[0])), "seed": np.arange(len(rows)), "metric": np.array(rows)}
-    dims = {"round": ("round",), "seed": ("seed",), "metric": ("seed", "round")}
+    arrays = {"round": 2 * np.arange(len(rows[0])), "seed": np.arange(len(rows)), metric: np.array(rows)}
+    dims = {"round": ("round",), "seed": ("seed",), metric: ("seed", "round")}
     return [Trace(arrays, dims, {}, "by hand", ("done",) * len(rows))]
 
 
@@ -134,6 +145,13 @@ def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     claim = said.is_gap_growing("", "", {1: one, 2: two}, "metric")  # 12 rounds of one step against 6 of two
     assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095, then +0.403"
     assert said.is_gap_growing("", "", {1: two, 2: one}, "metric").agrees is False
+
+
+def test_captions_name_the_metrics_that_still_move() -> None:
+    moving, level = ([[*np.linspace(0, 1, 101)]], [[1.0] * 101])
+    made = {"Q = 5": (ramp(*moving, *moving), 5)}, {"Q = 5": (ramp(*level, *level), 5)}
+    rising, flat = (describe_movement(runs, {"metric": "F1"}) for runs in made)
+    assert rising.startswith(" Not tested at this scale: F1 still moving after 1,000 iterations: Q = 5 (") and not flat
 
 
 def test_only_runs_that_do_not_reach_a_level_need_a_plateau() -> None:
