@@ -118,19 +118,19 @@ def sweep(
 # So few samples that all Q fit them in T iterations and test metrics reach a plateau, though training losses do not.
 HALVES = Task(
     {"dataset": {"kind": "glyphs", "train": 2000, "test": 2000}, "network": "mlp", "batch": 200},
-    2, (4, 8), 2000, "test_accuracy", "test accuracy", (0.3, 1.0, 3.0),
+    2, (4, 8), 1500, "test_accuracy", "test accuracy", (0.3, 1.0, 3.0),
     "CIFAR-10 in halves, ResNet-18, K = 50 and 100, batches of 2,000, 5,000 iterations", True,
 )  # fmt: skip
 SERIES = Task(
-    {"dataset": {"kind": "sequences", "train": 600, "test": 2000, "steps": 6, "features": 8}, "network": "mlp",
-     "batch": 150},
-    4, (4, 8), 2000, "test_f1", "F1", (0.3, 1.0, 3.0),
+    {"dataset": {"kind": "sequences", "train": 800, "test": 2000, "steps": 12, "features": 16, "positives": 0.3},
+     "network": "mlp", "batch": 200},
+    4, (4, 8), 1200, "test_f1", "F1", (0.1, 0.3, 1.0),
     "MIMIC-III, LSTM, K = 20 and 50, batches of 2,000, 10,000 iterations", True,
 )  # fmt: skip
 OBJECTS = Task(
     {"dataset": {"kind": "views", "train": 400, "test": 1000, "side": 8, "classes": 40}, "network": "mlp",
      "batch": 160, "split": "channels"},
-    4, (4, 8), 1500, "test_top_5_accuracy", "top-5 accuracy", (0.1, 0.3, 1.0),
+    4, (4, 8), 1000, "test_top_5_accuracy", "top-5 accuracy", (0.1, 0.3, 1.0),
     "ModelNet40, ResNet-18 on each of 12 views, K = 10 and 20, batches of 320, 4,000 iterations", True,
 )  # fmt: skip
 # The paper's own data from local files, with networks that are no ResNets, and its numbers of clients and samples.
