@@ -143,9 +143,15 @@ class Gallery(PaperGallery[ex.Scale]):
 
 
 def score(runs: Sequence[Trace], last: int) -> float:
-    """The training loss over the last rounds with its drift; infinite if a seed rises to `DIVERGED` times its start."""
+    """The training loss over the last rounds with its drift.
+
+    At least `FITTED` of the untrained model's, as on data that all rates fit the larger ones are no better; infinite if
+    a seed rises to `DIVERGED` times its start.
+    """
     losses = series(runs, "train_loss")[1]
-    return inf if (losses >= ex.DIVERGED * losses[:, :1]).any() else level_with_drift(runs, last, "train_loss")
+    if (losses >= ex.DIVERGED * losses[:, :1]).any():
+        return inf
+    return max(level_with_drift(runs, last, "train_loss"), ex.FITTED * float(losses[:, 0].mean()))
 
 
 def describe_panels(groups: Mapping[str, Sequence[Curve]], x: str, y: Sequence[str]) -> str:

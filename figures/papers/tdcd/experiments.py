@@ -10,6 +10,7 @@ from fedbounds.figures.charts.tuning import sweep_of, tuning_seeds, with_data
 
 PAPER_NETWORKS = ("vgg-11", "lstm")  # of the size of the paper's, which are ResNet-18 and an LSTM of unknown width
 DIVERGED = 10  # times the untrained model's training loss, from which on a learning rate counts as diverged
+FITTED = 0.01  # of the untrained model's training loss; learning rates that end below it count as equal
 IMAGES, SEQUENCES, VIEWS = "image halves", "sequences", "views"
 
 
@@ -72,9 +73,10 @@ class Scale:
         return (
             f"{self.seeds} seeds on one split of the samples; every learning rate is chosen for its Q, K and N by the "
             f"least training loss at the end, as in the paper, on {self.tuning_seeds} other seeds and another split, "
-            f"from one grid for all{' of its product with Q' if products else ''} that is extended beyond its edges. A "
-            f"rate whose training loss rises to {DIVERGED} times that of the untrained model counts as diverged. The "
-            "paper does not say which Q it compares but for 1, and how many seeds"
+            f"from one grid for all{' of its product with Q' if products else ''} that is extended beyond its edges. "
+            f"Of rates that end below {FITTED:.0%} of the untrained model's loss the smallest is taken; one whose loss "
+            f"rises to {DIVERGED} times it counts as diverged. The paper does not say which Q it compares but for 1, "
+            "and how many seeds"
         )
 
     def task(self, name: str) -> Task:

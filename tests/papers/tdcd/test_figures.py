@@ -114,6 +114,8 @@ def test_a_learning_rate_whose_loss_rises_far_counts_as_diverged() -> None:
     calm, wild = ([1.0, peak, 0.5, 0.5, 0.1] for peak in (9.9, 10.1))
     assert score(ramp(calm, calm, metric="train_loss"), 2) == pytest.approx(0.1 + 0.4)
     assert score(ramp(calm, wild, metric="train_loss"), 2) == np.inf
+    fitted = ([1.0, 0.5, end, end, end] for end in (0.009, 0.001, 0.011))
+    assert [score(ramp(one, metric="train_loss"), 2) for one in fitted] == pytest.approx([0.01, 0.01, 0.011])
 
 
 def ramp(*rows: list[float], metric: str = "metric") -> list[Trace]:
@@ -129,7 +131,8 @@ def test_times_and_levels_are_read_between_records() -> None:
     assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [7.0, np.inf]  # the best so far is 1; the second never
     assert said.metric_at_time(runs, "metric", 7.0).tolist() == [1.75, 0.5]
     assert said.final_metric(runs, "metric").tolist() == [3.0, 0.5]
-    assert said.halfway_level({1: runs, 5: ramp([0.5, 2.0, 2.0, 2.0, 2.0])}, "metric") == (9.5 / 3 + 2) / 2
+    level = said.common_level({1: runs, 5: ramp([0.5, 2.0, 2.0, 2.0, 2.0])}, "metric")
+    assert level == pytest.approx(9.5 / 3 + 0.8 * (2 - 9.5 / 3))
 
 
 def test_the_claims_of_the_experiments_follow_their_curves() -> None:
