@@ -171,9 +171,9 @@ def silo_claims(gallery: Gallery) -> list[FigureClaim]:
 
 
 def is_earlier(source: str, where: str, runs: Runs, metric: str, latency: float, target: float) -> FigureClaim:
-    """Whether every Q > 1 reaches a level before Q = 1; None if Q = 1 is there at its first record."""
+    """Whether every Q > 1 reaches a level before Q = 1; None if a model is there untrained."""
     times = {Q: time_to(one, metric, target, round_time(Q, latency, 1)) for Q, one in runs.items()}
-    known = times[1].min() > series(runs[1], metric)[0][1] * round_time(1, latency, 1)
+    known = (series(runs[1], metric)[1][:, 0] < target).all()
     found = levels_by_name(times, "time of Q")
     first, *others = found.values()
     return FigureClaim(
@@ -246,17 +246,21 @@ def metric_at_time(runs: Sequence[Trace], metric: str, round_: float) -> np.ndar
 
 
 def time_to(runs: Sequence[Trace], metric: str, target: float, each: float) -> np.ndarray:
-    """The first time at which a metric reaches a level, interpolated between records, (seeds,); else infinite."""
-    rounds, values = (found[..., 1:] for found in series(runs, metric))
+    """The first time at which a metric reaches a level, interpolated between records, (seeds,); else infinite.
+
+    A level that an untrained model has counts from the first record after it on.
+    """
+    rounds, values = series(runs, metric)
     found = []
     for row in values:
-        best = np.maximum.accumulate(row)
+        skipped = int(row[0] >= target)
+        when, best = rounds[skipped:], np.maximum.accumulate(row[skipped:])
         at = int(np.searchsorted(best, target))
         if at in (0, len(best)):
-            found.append(rounds[0] * each if at == 0 else np.inf)
+            found.append(when[0] * each if at == 0 else np.inf)
         else:
             share = (target - best[at - 1]) / (best[at] - best[at - 1])
-            found.append((rounds[at - 1] + share * (rounds[at] - rounds[at - 1])) * each)
+            found.append((when[at - 1] + share * (when[at] - when[at - 1])) * each)
     return np.array(found, float)
 
 

@@ -129,6 +129,7 @@ def test_times_and_levels_are_read_between_records() -> None:
     runs = ramp([9.0, 0.0, 1.0, 0.5, 3.0], [0.0, 0.5, 0.5, 0.5, 0.5])  # what is there before training does not count
     assert said.time_to(runs, "metric", 0.5, 10.0).tolist() == [30.0, 20.0]
     assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [7.0, np.inf]  # the best so far is 1; the second never
+    assert said.time_to(ramp([0.0, 2.0, 2.0]), "metric", 0.5, 10.0).tolist() == [5.0]  # before the first record
     assert said.metric_at_time(runs, "metric", 7.0).tolist() == [1.75, 0.5]
     assert said.final_metric(runs, "metric").tolist() == [3.0, 0.5]
     level = said.common_level({1: runs, 5: ramp([0.5, 2.0, 2.0, 2.0, 2.0])}, "metric")
@@ -140,7 +141,7 @@ def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     quick = ramp(*([0.0, 2.0, 2.9 + k / 30, 3.0] for k in range(4)))
     assert said.is_earlier("", "", {1: slow, 2: quick}, "metric", 10.0, 2.5).agrees
     assert said.is_earlier("", "", {1: quick, 2: slow}, "metric", 0.0, 2.5).agrees is False
-    at_once = ramp(*([0.0, 3.0 - k / 30, 3.0, 3.0] for k in range(4)))  # when, is not known
+    at_once = ramp(*([3.0 - k / 30, 3.0, 3.0, 3.0] for k in range(4)))  # untrained
     assert said.is_earlier("", "", {1: at_once, 2: slow}, "metric", 0.0, 2.5).agrees is None
     never = said.is_earlier("", "", {1: slow, 2: ramp(*4 * [[0.0, 2.0, 2.0, 2.0]])}, "metric", 10.0, 2.5)
     assert never.agrees is False and never.measured.endswith("time of Q = 2: not reached")
