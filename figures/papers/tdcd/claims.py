@@ -117,7 +117,7 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
                 f"Text on {counted}: the larger Q, the slower per iteration, and the worse the final loss and metric",
             )
             claims += limits(task, "Q", runs, metric).apply([found])
-        claims += limits(task, "Q", runs, "train_loss").apply([converges(counted, where, runs)])
+        claims += limits(task, "Q", {}, "train_loss").apply([converges(counted, where, runs)])
     few, many = by_clients.values()
     for metric, words, sign in (
         ("train_loss", "a higher loss", 1),
@@ -211,16 +211,18 @@ def is_gap_growing(source: str, where: str, runs: Runs, metric: str) -> FigureCl
 
 
 def converges(source: str, where: str, runs: Runs) -> FigureClaim:
-    """Whether the training loss of every seed is lower in the last quarter of a run than in the first."""
-    falls = []
-    for one in runs.values():
+    """Whether the training loss falls from the first quarter of the runs to the last, which needs no plateau."""
+    parts, told_ = [], []
+    for Q, one in runs.items():
         values = series(one, "train_loss")[1][:, 1:]
         quarter = -(-values.shape[1] // 4)
-        falls.append(bool((values[:, -quarter:].mean(1) < values[:, :quarter].mean(1)).all()))
-    told_ = ", ".join(f"Q = {Q}: {'yes' if fell else 'no'}" for Q, fell in zip(runs, falls, strict=True))
+        first = Level.from_values(values[:, :quarter].mean(axis=1), f"first quarter of Q = {Q}")
+        last = Level.from_values(values[:, -quarter:].mean(axis=1), f"last quarter of Q = {Q}")
+        parts.append(last.below(first))
+        told_.append(f"Q = {Q}: {first.mean:.4g}, then {last.mean:.4g}")
     return FigureClaim(
-        source, f"TDCD converges: every seed's loss is lower in the last quarter than in the first ({where})", told_,
-        all(falls), "Text on Figures 3 to 9: TDCD converges for all Q, K and N that were tried"
+        source, f"TDCD converges: the training loss is lower in the last quarter than in the first ({where})",
+        ", ".join(told_), all_agree(parts), "Text on Figures 3 to 9: TDCD converges for all Q, K and N that were tried"
     )  # fmt: skip
 
 

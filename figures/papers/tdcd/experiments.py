@@ -119,7 +119,7 @@ def sweep(
 
 # So few samples that all Q fit them in T iterations and test metrics reach a plateau, though training losses do not.
 HALVES = Task(
-    {"dataset": {"kind": "glyphs", "train": 2000, "test": 2000}, "network": "mlp", "batch": 200},
+    {"dataset": {"kind": "glyphs", "train": 1000, "test": 2000}, "network": "mlp", "batch": 200},
     2, (4, 8), 1500, "test_accuracy", "test accuracy", (0.3, 1.0, 3.0),
     "CIFAR-10 in halves, ResNet-18, K = 50 and 100, batches of 2,000, 5,000 iterations", True,
 )  # fmt: skip

@@ -73,7 +73,8 @@ def test_claims_about_trained_runs_say_how_long_the_runs_are(paper):
     assert all(row["seeds"] for row in trained)
     timed = ("Figure 6", "Figure 7")  # times of a message, and rounds to a level that every seed reaches
     if paper == "tdcd":
-        timed = ("Figure 3", "Figure 4", "Figure 5", "Figure 9")
+        trained = [row for row in trained if not re.search(r"reach \d+% of|^TDCD converges", row["claim"])]
+        timed = ()
     assert {row["source"] for row in trained if not row["plateau"]} <= {*timed}
 
 

@@ -151,6 +151,15 @@ def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     assert said.is_gap_growing("", "", {1: two, 2: one}, "metric").agrees is False
 
 
+def test_a_falling_loss_converges_and_one_that_ends_higher_does_not() -> None:
+    falling, rising = (
+        ramp(*([0.0, *np.linspace(*ends, 8) + k / 100 * np.arange(8)] for k in range(4)), metric="train_loss")
+        for ends in ((2.0, 1.0), (1.0, 2.0))
+    )
+    assert said.converges("", "", {1: falling, 5: falling}).agrees
+    assert said.converges("", "", {1: falling, 5: rising}).agrees is False
+
+
 def test_captions_name_the_metrics_that_still_move() -> None:
     moving, level = ([[*np.linspace(0, 1, 101)]], [[1.0] * 101])
     made = {"Q = 5": (ramp(*moving, *moving), 5)}, {"Q = 5": (ramp(*level, *level), 5)}
