@@ -1,8 +1,8 @@
 """The figures of the paper, by name; for Figures 3 to 9 every number of local steps has its own learning rate."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
+from math import inf
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
@@ -12,6 +12,7 @@ from fedbounds.figures.charts.paper_gallery import PaperGallery, series
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, level_with_drift, tune
+from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs, tightness
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, family, wall_clock
@@ -40,26 +41,26 @@ class Gallery(PaperGallery[ex.Scale]):
             def scores(settings: Sequence[TunedSetting]) -> list[float]:
                 steps = [one["step size"] for one in settings]
                 runs = self.run(ex.sweep(self.scale, name, clients, local_steps, steps, silos, True, self.data))
-                return [level_with_drift(runs[f"{eta:g}"], last, "train_loss") for eta in steps]
+                return [score(runs[f"{eta:g}"], last) for eta in steps]
 
-            self._tuned[cell] = tune({"step size": task.step_sizes}, scores, self.scale.extensions)
+            self._tuned[cell] = tune({"step size": task.grid(local_steps)}, scores, self.scale.extensions)
         return self._tuned[cell]
 
-    def runs_of(self, name: str, clients: int, silos: int, local_steps: int) -> list[Trace]:
-        """The runs with the tuned learning rate."""
+    def runs_of(self, name: str, clients: int, silos: int, local_steps: int, tuning: bool = False) -> list[Trace]:
+        """The runs with the tuned learning rate, with `tuning` those that chose it."""
         eta = self.tune(name, clients, silos, local_steps).winner["step size"]
-        found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, False, self.data))
+        found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, tuning, self.data))
         return found[f"{eta:g}"]
 
-    def over_steps(self, name: str, clients: int) -> dict[int, list[Trace]]:
+    def over_steps(self, name: str, clients: int, tuning: bool = False) -> dict[int, list[Trace]]:
         """The runs of a task by Q."""
         silos = self.scale.task(name).silos
-        return {Q: self.runs_of(name, clients, silos, Q) for Q in self.scale.local_steps}
+        return {Q: self.runs_of(name, clients, silos, Q, tuning) for Q in self.scale.local_steps}
 
-    def over_silos(self) -> dict[int, list[Trace]]:
+    def over_silos(self, tuning: bool = False) -> dict[int, list[Trace]]:
         """The runs of Figure 9 by N, with the larger K and the scale's `shown_steps`."""
         clients, Q = self.scale.task(ex.SEQUENCES).clients[1], self.scale.shown_steps
-        return {N: self.runs_of(ex.SEQUENCES, clients, N, Q) for N in self.scale.numbers_of_silos}
+        return {N: self.runs_of(ex.SEQUENCES, clients, N, Q, tuning) for N in self.scale.numbers_of_silos}
 
     def by_time(self, figure: int, name: str) -> Picture:
         """The test metric against simulated time, for two K and two latencies."""
@@ -72,16 +73,16 @@ class Gallery(PaperGallery[ex.Scale]):
                 ]
         title = f"Figure {figure}: {task.metric_name} against time on {name}"
         note = "Time is counted in local steps: a round takes 3 link latencies and Q of them."
-        moving = self._movement(name, (task.metric,))
+        moving = self._movement(name, {task.metric: task.metric_name})
         return self._panels(groups, "simulated time", [task.metric_name] * 4, title, note, name, "log", moving)
 
-    def _movement(self, name: str, metrics: Sequence[str]) -> str:
-        """A sentence on the runs of a task that have not reached their plateau, or nothing."""
+    def _movement(self, name: str, metrics: Mapping[str, str]) -> str:
+        """Sentences on the runs of a task that have not reached their plateau in some of the metrics, or nothing."""
         runs = {
             f"Q = {Q} (K = {clients})": (one, Q)
             for clients in self.scale.task(name).clients for Q, one in self.over_steps(name, clients).items()
         }  # fmt: skip
-        return reduce(or_, (movement(runs, metric) for metric in metrics)).caption
+        return describe_movement(runs, metrics)
 
     def by_iterations(self, figure: int, name: str) -> Picture:
         """Training loss and test metric against iterations, for two K."""
@@ -94,8 +95,8 @@ class Gallery(PaperGallery[ex.Scale]):
                 ]
                 labels.append(words)
         title = f"Figure {figure}: training loss and {task.metric_name} against iterations on {name}"
-        return self._panels(groups, "iteration $t$", labels, title, "", name, "linear",
-                            self._movement(name, ("train_loss", task.metric)))  # fmt: skip
+        moving = self._movement(name, {"train_loss": "training loss", task.metric: task.metric_name})
+        return self._panels(groups, "iteration $t$", labels, title, "", name, "linear", moving)
 
     def figure_9(self) -> Picture:
         """Training loss and F1 against iterations, for several N."""
@@ -109,7 +110,7 @@ class Gallery(PaperGallery[ex.Scale]):
         *fewer, most = map(str, runs)
         silos = f"{', '.join(fewer)} or {most} silos" if fewer else f"{most} silos"
         steps = {f"N = {N}": (one, Q) for N, one in runs.items()}
-        moving = (movement(steps, "train_loss") | movement(steps, task.metric)).caption
+        moving = describe_movement(steps, {"train_loss": "training loss", task.metric: task.metric_name})
         return self._panels(groups, "iteration $t$", [*groups], title, note, ex.SEQUENCES, "linear", moving, silos)
 
     def _panels(
@@ -141,6 +142,18 @@ class Gallery(PaperGallery[ex.Scale]):
         )
 
 
+def score(runs: Sequence[Trace], last: int) -> float:
+    """The training loss over the last rounds with its drift.
+
+    At least `FITTED` of the untrained model's, as on data that all rates fit the larger ones are no better; infinite if
+    a seed rises to `DIVERGED` times its start.
+    """
+    losses = series(runs, "train_loss")[1]
+    if (losses >= ex.DIVERGED * losses[:, :1]).any():
+        return inf
+    return max(level_with_drift(runs, last, "train_loss"), ex.FITTED * float(losses[:, 0].mean()))
+
+
 def describe_panels(groups: Mapping[str, Sequence[Curve]], x: str, y: Sequence[str]) -> str:
     """The panels and the ends of their curves, as alternative text.
 
@@ -168,6 +181,12 @@ def movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metric: str) -> Li
         window = float(rounds[-1] - rounds[-1 - max(1, len(rounds) // 10)])
         found |= limits_of("", (), {name: one}, window, metric).times(steps)
     return found
+
+
+def describe_movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metrics: Mapping[str, str]) -> str:
+    """A sentence for each metric, with its words, in which some of the runs still move; with a space before it."""
+    found = {words: movement(runs, metric).words for metric, words in metrics.items()}
+    return "".join(f" {NOT_TESTED.capitalize()}: {words} {moving}." for words, moving in found.items() if moving)
 
 
 def curve_over_time(label: str, runs: Sequence[Trace], metric: str, each: float) -> Curve:

@@ -9,6 +9,8 @@ from fedbounds.empirical.sweep import Sweep
 from fedbounds.figures.charts.tuning import sweep_of, tuning_seeds, with_data
 
 PAPER_NETWORKS = ("vgg-11", "lstm")  # of the size of the paper's, which are ResNet-18 and an LSTM of unknown width
+DIVERGED = 10  # times the untrained model's training loss, from which on a learning rate counts as diverged
+FITTED = 0.01  # of the untrained model's training loss; learning rates that end below it count as equal
 IMAGES, SEQUENCES, VIEWS = "image halves", "sequences", "views"
 
 
@@ -24,6 +26,11 @@ class Task:
     metric_name: str
     step_sizes: tuple[float, ...]  # the grid of learning rates
     paper: str  # the paper's task
+    per_round: bool = False  # whether the grid is of Q times the learning rate
+
+    def grid(self, local_steps: int) -> tuple[float, ...]:
+        """The grid of learning rates for Q local steps."""
+        return tuple(float(f"{size / (local_steps if self.per_round else 1):.6g}") for size in self.step_sizes)
 
     @property
     def words(self) -> str:
@@ -62,10 +69,13 @@ class Scale:
     @property
     def words(self) -> str:
         """The scaling-down, for captions."""
+        products = all(task.per_round for task in self.tasks.values())
         return (
-            f"{self.seeds} seeds, each with its own split of the samples; every learning rate is chosen for its Q, K "
-            f"and N by the least training loss at the end on {self.tuning_seeds} other seeds, as in the paper, from "
-            "one grid for all that is extended beyond its edges. The paper does not say which Q it compares but for 1, "
+            f"{self.seeds} seeds on one split of the samples; every learning rate is chosen for its Q, K and N by the "
+            f"least training loss at the end, as in the paper, on {self.tuning_seeds} other seeds and another split, "
+            f"from one grid for all{' of its product with Q' if products else ''} that is extended beyond its edges. "
+            f"Of rates that end below {FITTED:.0%} of the untrained model's loss the smallest is taken; one whose loss "
+            f"rises to {DIVERGED} times it counts as diverged. The paper does not say which Q it compares but for 1, "
             "and how many seeds"
         )
 
@@ -90,52 +100,60 @@ def sweep(
     task = scale.task(name)
     if task.iterations % local_steps:
         raise FedboundsError(f"Q = {local_steps} does not divide the {task.iterations} iterations of {name}")
-    number, rounds, documents = silos or task.silos, task.iterations // local_steps, []
-    label = f"tdcd-{name.replace(' ', '-')}"
-    for seed in tuning_seeds(scale.tuning_seeds) if tuning else range(scale.seeds):
-        problem = {"kind": "vertical", "silos": number, "silo_clients": clients, "remainder": "spread",
-                   "partition_seed": seed, **task.problem}  # fmt: skip
-        documents.append({
-            "name": label,
-            "rounds": rounds,
-            "seeds": [seed],
-            "record_every": max(1, rounds // scale.records),
-            "problem": with_data(problem, data),
-            "participation": {"kind": "full", "clients": number * clients},
-            "algorithms": {f"{eta:g}": {"kind": "tdcd", "local_step_size": eta, "local_steps": local_steps}
-                           for eta in step_sizes},
-        })  # fmt: skip
-    return sweep_of(label, documents)
+    number, rounds = silos or task.silos, task.iterations // local_steps
+    seeds = tuning_seeds(scale.tuning_seeds) if tuning else list(range(scale.seeds))
+    problem = {"kind": "vertical", "silos": number, "silo_clients": clients, "remainder": "spread",
+               "partition_seed": seeds[0], **task.problem}  # fmt: skip
+    document = {
+        "name": f"tdcd-{name.replace(' ', '-')}",
+        "rounds": rounds,
+        "seeds": seeds,
+        "record_every": max(1, rounds // scale.records),
+        "problem": with_data(problem, data),
+        "participation": {"kind": "full", "clients": number * clients},
+        "algorithms": {f"{eta:g}": {"kind": "tdcd", "local_step_size": eta, "local_steps": local_steps}
+                       for eta in step_sizes},
+    }  # fmt: skip
+    return sweep_of(str(document["name"]), [document])
 
 
+# So few samples that all Q fit them in T iterations and test metrics reach a plateau, though training losses do not.
 HALVES = Task(
-    {"dataset": {"kind": "glyphs", "train": 8000, "test": 2000}, "network": "mlp", "batch": 400},
-    2, (10, 20), 1000, "test_accuracy", "test accuracy", (0.01, 0.03, 0.1, 0.3),
-    "CIFAR-10 in halves, ResNet-18, K = 50 and 100, batches of 2,000, 5,000 iterations",
+    {"dataset": {"kind": "glyphs", "train": 1000, "test": 2000}, "network": "mlp", "batch": 200},
+    2, (4, 8), 1500, "test_accuracy", "test accuracy", (0.3, 1.0, 3.0),
+    "CIFAR-10 in halves, ResNet-18, K = 50 and 100, batches of 2,000, 5,000 iterations", True,
 )  # fmt: skip
 SERIES = Task(
-    {"dataset": {"kind": "sequences", "train": 1500, "test": 1000, "steps": 12, "features": 16}, "network":
-     "lstm-small", "batch": 150},
-    4, (4, 10), 300, "test_f1", "F1", (0.03, 0.1, 0.3, 1.0),
-    "MIMIC-III, LSTM, K = 20 and 50, batches of 2,000, 10,000 iterations",
+    {"dataset": {"kind": "sequences", "train": 800, "test": 2000, "steps": 12, "features": 16, "positives": 0.3},
+     "network": "mlp", "batch": 200},
+    4, (4, 8), 1200, "test_f1", "F1", (0.1, 0.3, 1.0),
+    "MIMIC-III, LSTM, K = 20 and 50, batches of 2,000, 10,000 iterations", True,
 )  # fmt: skip
 OBJECTS = Task(
-    {"dataset": {"kind": "views", "train": 1600, "test": 800}, "network": "mlp", "batch": 160, "split": "channels"},
-    12, (5, 10), 1000, "test_top_5_accuracy", "top-5 accuracy", (0.003, 0.01, 0.03, 0.1),
-    "ModelNet40, ResNet-18 on each of 12 views, K = 10 and 20, batches of 320, 4,000 iterations",
+    {"dataset": {"kind": "views", "train": 400, "test": 1000, "side": 8, "classes": 40}, "network": "mlp",
+     "batch": 160, "split": "channels"},
+    4, (4, 8), 1000, "test_top_5_accuracy", "top-5 accuracy", (0.1, 0.3, 1.0),
+    "ModelNet40, ResNet-18 on each of 12 views, K = 10 and 20, batches of 320, 4,000 iterations", True,
 )  # fmt: skip
 # The paper's own data from local files, with networks that are no ResNets, and its numbers of clients and samples.
 # Of its grids of learning rates it gives the ranges: here both ends and a step between.
 ORIGINAL = {
     IMAGES: replace(HALVES, problem={"dataset": "cifar-10", "network": "vgg-11", "batch": 2000}, clients=(50, 100),
-                    iterations=5000, step_sizes=(1e-5, 3e-5, 1e-4)),
+                    iterations=5000, step_sizes=(1e-5, 3e-5, 1e-4), per_round=False),
     SEQUENCES: replace(SERIES, problem={"dataset": "mimic-iii", "network": "lstm", "batch": 2000}, clients=(20, 50),
-                       iterations=10_000, step_sizes=(1e-3, 1e-2, 1e-1)),
-    VIEWS: replace(OBJECTS, problem={"dataset": "modelnet40", "network": "vgg-11", "batch": 320, "split": "channels"},
-                   iterations=4000, step_sizes=(5e-5, 2e-4, 1e-3)),
+                       iterations=10_000, step_sizes=(1e-3, 1e-2, 1e-1), per_round=False),
+    VIEWS: replace(OBJECTS, silos=12, iterations=4000, clients=(10, 20),
+                   problem={"dataset": "modelnet40", "network": "vgg-11", "batch": 320, "split": "channels"},
+                   step_sizes=(5e-5, 2e-4, 1e-3), per_round=False),
 }  # fmt: skip
 SCALES = {
-    "made": Scale({IMAGES: HALVES, SEQUENCES: SERIES, VIEWS: OBJECTS}),
+    "made": Scale(
+        {IMAGES: HALVES, SEQUENCES: SERIES, VIEWS: OBJECTS},
+        local_steps=(1, 5, 10),
+        seeds=10,
+        tuning_seeds=4,
+        records=100,
+    ),
     "original": Scale(ORIGINAL, numbers_of_silos=(2, 4, 8)),
 }
 SMOKE = Scale(

@@ -1,5 +1,6 @@
 """The figures of the paper package: what they draw is what the bounds say."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,7 @@ from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs
 from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, describe_minimum, family, wall_clock
 from fedbounds.figures.papers.tdcd.claims import all_trained_claims, bound_claims
-from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery
+from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery, describe_movement, score
 
 draw = partial(draw_by_name, "tdcd", FIGURES)
 
@@ -88,8 +89,8 @@ def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, n
 def test_other_seeds_choose_learning_rates_than_are_judged() -> None:
     judged, tuning = (ex.sweep(ex.SMOKE, ex.IMAGES, 3, 2, (0.1, 0.2), tuning=some) for some in (False, True))
     seeds, others = ({seed for task in of.tasks for seed in task["seeds"]} for of in (judged, tuning))
-    assert len(judged.tasks) == 2 * ex.SMOKE.seeds and not seeds & others
-    for task in judged.tasks:
+    assert len(judged.tasks) == 2 and seeds == {*range(ex.SMOKE.seeds)} and not seeds & others
+    for task in (*judged.tasks, *tuning.tasks):
         assert task["rounds"] * task["algorithm"]["local_steps"] == 16
         assert task["problem"]["partition_seed"] == task["seeds"][0]
     with pytest.raises(FedboundsError, match="Q = 5 does not divide the 16 iterations"):
@@ -104,32 +105,76 @@ def test_every_scale_has_whole_rounds_and_its_winner_is_the_least_loss(gallery: 
     assert found.winner["step size"] == min(found.tried, key=lambda one: one[1])[0]["step size"]
 
 
-def ramp(*rows: list[float]) -> list[Trace]:
+def test_grids_of_products_are_divided_by_the_local_steps() -> None:
+    assert ex.HALVES.per_round and ex.HALVES.grid(10) == (0.03, 0.1, 0.3) and ex.HALVES.grid(1) == (0.3, 1.0, 3.0)
+    assert not ex.ORIGINAL[ex.IMAGES].per_round and ex.ORIGINAL[ex.IMAGES].grid(10) == (1e-5, 3e-5, 1e-4)
+
+
+def test_a_learning_rate_whose_loss_rises_far_counts_as_diverged() -> None:
+    calm, wild = ([1.0, peak, 0.5, 0.5, 0.1] for peak in (9.9, 10.1))
+    assert score(ramp(calm, calm, metric="train_loss"), 2) == pytest.approx(0.1 + 0.4)
+    assert score(ramp(calm, wild, metric="train_loss"), 2) == np.inf
+    fitted = ([1.0, 0.5, end, end, end] for end in (0.009, 0.001, 0.011))
+    assert [score(ramp(one, metric="train_loss"), 2) for one in fitted] == pytest.approx([0.01, 0.01, 0.011])
+
+
+def ramp(*rows: list[float], metric: str = "metric") -> list[Trace]:
     """A run whose metric has these values at rounds 0, 2, 4, ..."""
-    arrays = {"round": 2 * np.arange(len(rows[0])), "seed": np.arange(len(rows)), "metric": np.array(rows)}
-    dims = {"round": ("round",), "seed": ("seed",), "metric": ("seed", "round")}
+    arrays = {"round": 2 * np.arange(len(rows[0])), "seed": np.arange(len(rows)), metric: np.array(rows)}
+    dims = {"round": ("round",), "seed": ("seed",), metric: ("seed", "round")}
     return [Trace(arrays, dims, {}, "by hand", ("done",) * len(rows))]
 
 
 def test_times_and_levels_are_read_between_records() -> None:
     runs = ramp([9.0, 0.0, 1.0, 0.5, 3.0], [0.0, 0.5, 0.5, 0.5, 0.5])  # what is there before training does not count
     assert said.time_to(runs, "metric", 0.5, 10.0).tolist() == [30.0, 20.0]
-    assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [7.0, 8.0]  # the best so far is 1; the second never
+    assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [7.0, np.inf]  # the best so far is 1; the second never
+    assert said.time_to(ramp([0.0, 2.0, 2.0]), "metric", 0.5, 10.0).tolist() == [5.0]  # before the first record
     assert said.metric_at_time(runs, "metric", 7.0).tolist() == [1.75, 0.5]
     assert said.final_metric(runs, "metric").tolist() == [3.0, 0.5]
+    level = said.common_level({1: runs, 5: ramp([0.5, 2.0, 2.0, 2.0, 2.0])}, "metric")
+    assert level == pytest.approx(9.5 / 3 + 0.8 * (2 - 9.5 / 3))
 
 
 def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     slow = ramp(*([0.0, 1.0 + k / 10, 2.0, 3.0 + k / 10] for k in range(4)))
     quick = ramp(*([0.0, 2.0, 2.9 + k / 30, 3.0] for k in range(4)))
-    assert said.is_earlier("", "", {1: slow, 2: quick}, "metric", 10.0).agrees
-    assert said.is_earlier("", "", {1: quick, 2: slow}, "metric", 0.0).agrees is False
-    at_once = ramp(*([0.0, 3.0 - k / 30, 3.0, 3.0] for k in range(4)))  # when, is not known
-    assert said.is_earlier("", "", {1: at_once, 2: slow}, "metric", 0.0).agrees is None
+    assert said.is_earlier("", "", {1: slow, 2: quick}, "metric", 10.0, 2.5).agrees
+    assert said.is_earlier("", "", {1: quick, 2: slow}, "metric", 0.0, 2.5).agrees is False
+    at_once = ramp(*([3.0 - k / 30, 3.0, 3.0, 3.0] for k in range(4)))  # untrained
+    assert said.is_earlier("", "", {1: at_once, 2: slow}, "metric", 0.0, 2.5).agrees is None
+    never = said.is_earlier("", "", {1: slow, 2: ramp(*4 * [[0.0, 2.0, 2.0, 2.0]])}, "metric", 10.0, 2.5)
+    assert never.agrees is False and never.measured.endswith("time of Q = 2: not reached")
     one, two = ramp(*4 * [[*np.linspace(0, 1, 7)]]), ramp(*([0.0, 0.3, 0.6, 0.9 + k / 100] for k in (0, 0, 1, 1)))
     claim = said.is_gap_growing("", "", {1: one, 2: two}, "metric")  # 12 rounds of one step against 6 of two
     assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095, then +0.403"
     assert said.is_gap_growing("", "", {1: two, 2: one}, "metric").agrees is False
+
+
+def test_a_falling_loss_converges_and_one_that_ends_higher_does_not() -> None:
+    falling, rising = (
+        ramp(*([0.0, *np.linspace(*ends, 8) + k / 100 * np.arange(8)] for k in range(4)), metric="train_loss")
+        for ends in ((2.0, 1.0), (1.0, 2.0))
+    )
+    assert said.converges("", "", {1: falling, 5: falling}).agrees
+    assert said.converges("", "", {1: falling, 5: rising}).agrees is False
+
+
+def test_captions_name_the_metrics_that_still_move() -> None:
+    moving, level = ([[*np.linspace(0, 1, 101)]], [[1.0] * 101])
+    made = {"Q = 5": (ramp(*moving, *moving), 5)}, {"Q = 5": (ramp(*level, *level), 5)}
+    rising, flat = (describe_movement(runs, {"metric": "F1"}) for runs in made)
+    assert rising.startswith(" Not tested at this scale: F1 still moving after 1,000 iterations: Q = 5 (") and not flat
+
+
+def test_only_runs_that_do_not_reach_a_level_need_a_plateau() -> None:
+    rising = ramp(*([0.0, 1.0, 2.0, 3.0 + k / 10] for k in range(4)))
+    task = replace(ex.HALVES, metric="metric")
+    claim = said.is_earlier("", "", {1: rising, 2: rising}, "metric", 10.0, 2.5)
+    (reached,) = said.limits_of_times(task, "Q", {1: rising, 2: rising}, 2.5).apply([claim])
+    assert reached.verdict == "not reproduced" and not said.limits_of_times(task, "Q", {1: rising}, 2.5).moving
+    (missed,) = said.limits_of_times(task, "Q", {1: rising, 2: rising}, 3.15).apply([claim])
+    assert missed.verdict == "not tested at this scale"
 
 
 def test_every_claim_of_the_experiments_is_decided(gallery: Gallery) -> None:
