@@ -356,5 +356,5 @@ def check_steps(evaluation: Evaluation, steps: PrescribedSteps) -> None:
         if abs(steps.own[name] - value) > STEP_AGREEMENT * abs(value):
             raise FedboundsError(
                 f"{key} sets {name} = {value:.12g} with these constants, the run has {steps.own[name]:.12g}; "
-                f"set {evaluation.result.notation[name].concept} = {value:.12g}"
+                f"make the run with {name} = {value:.12g}"
             )

@@ -451,10 +451,10 @@ def phases_trace():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: confront(toy_run(), COROLLARY_3_2), "sets gamma = .* set local_step_size = "),
+        (lambda: confront(toy_run(), COROLLARY_3_2), "sets gamma = .* make the run with gamma = "),
         (
             lambda: confront(moments(FedAvg(0.1, 1), toy_example(), CYCLES), COROLLARY_3_2),
-            "sets gamma = .* set local_step_size = ",
+            "sets gamma = .* make the run with gamma = ",
         ),
         (lambda: confront(toy_run(2), THEOREM), "less than one window of interval = 3"),
         (lambda: confront(toy_run(), load("arbitrary-participation/lemma-c.1")), "the result bounds: "),

@@ -467,7 +467,7 @@ def test_what_cannot_be_said_is_refused_in_one_line(call: Callable[[], object], 
 def test_a_run_with_another_cut_off_than_the_corollary_sets_is_reported_both(form: str, K: int) -> None:
     """At T = 5 the corollary has K = log 5/(2 log(10/7)) = 2.26, rounded up to 3 where it must be whole."""
     run = simulate(FedAU(GAMMA, I, 0.1, K), BOWLS, COINS, 5)
-    with pytest.raises(FedboundsError, match=rf"corollary-4 sets K = .* the run has {K}; .* confront_family"):
+    with pytest.raises(FedboundsError, match=rf"corollary-4 sets K = .* the run has {K}; make the run with K = "):
         confront(run, COROLLARY_4, form, problem=BOWLS, participation=COINS)
 
 
