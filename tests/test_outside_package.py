@@ -85,14 +85,14 @@ def test_an_outside_package_says_what_its_results_must_be_reported_of_a_run(draf
 
 
 def test_an_outside_packages_instances_try_its_claims_and_no_others(draft: Path) -> None:
-    docket = ClaimSet.of("draft")
-    verdict = docket.verdict("draft/theorem-1[explicit]")
+    claim_set = ClaimSet.of("draft")
+    verdict = claim_set.verdict("draft/theorem-1[explicit]")
     assert (verdict.outcome, verdict.checker) == (
         "survived",
         "instances",
     ) and "worst measured/bound 0.5" in verdict.evidence
-    claim = docket.claims["draft/theorem-1[explicit]"]
-    assert not judging.has_instances(docket.claims["draft/theorem-1[explicit]/units"])
+    claim = claim_set.claims["draft/theorem-1[explicit]"]
+    assert not judging.has_instances(claim_set.claims["draft/theorem-1[explicit]/units"])
     assert not judging.has_instances(replace(claim, id="nobody/theorem-1[explicit]"))
 
 

@@ -18,7 +18,7 @@ from fedbounds.bounds.theory.registry import paper
 from fedbounds.empirical.falsification.instances.instance_checker import judge_on_instances, paper_instances
 from tests.mutation.theorems import CAUGHT, Bench
 
-COURTS = (steps.CHECKER, refutations.CHECKER)
+CHECKERS = (steps.CHECKER, refutations.CHECKER)
 ROOMS = ("fedmrn", "tdcd")
 LEFT_OUT = {  # an assumption or condition of a form without which its proof fails
     "fedmrn/theorem-1[repaired:R1]": ("strongly-convex", "signed-masks-per-round", "quadratic-upper-bound"),
@@ -80,7 +80,7 @@ LOOSE = ("tdcd/11b", "tdcd/24b", "tdcd/26a")  # steps whose sides are both 0, or
 
 @cache
 def bench(room):
-    return Bench.of(room, COURTS)
+    return Bench.of(room, CHECKERS)
 
 
 def planted(name):
@@ -111,7 +111,7 @@ def test_a_planted_error_is_noticed(error):
 @pytest.mark.parametrize(("proof", "least"), TRUSTED.items())
 def test_a_step_with_nine_tenths_of_its_right_side_is_refuted_on_instances(proof, least):
     room, tried = proof.partition("/")[0], 0
-    for claim in ClaimSet.of(room, only=COURTS).claims.values():
+    for claim in ClaimSet.of(room, only=CHECKERS).claims.values():
         subject = claim.subject
         if not isinstance(subject, StepOf) or subject.proof.id != proof or not given(subject.step.rule):
             continue

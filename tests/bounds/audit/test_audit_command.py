@@ -149,7 +149,7 @@ def test_a_verdict_can_be_picked_out(audited, capsys):
 def test_unchanged_sources_are_not_tried_again(audited, capsys, monkeypatch):
     first = run(capsys, "audit", "--paper", PAPER)
     assert len(audited) == 4
-    monkeypatch.setattr(ClaimSet, "of", staticmethod(lambda name: pytest.fail("the docket was built again")))
+    monkeypatch.setattr(ClaimSet, "of", staticmethod(lambda name: pytest.fail("the claim_set was built again")))
     assert run(capsys, "audit", "--paper", PAPER) == first
     assert run(capsys, "audit", f"{PAPER}/claim/c")[0] == 0
     assert len(audited) == 4

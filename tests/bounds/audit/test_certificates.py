@@ -32,13 +32,13 @@ TOY = dict(L=1, F=5, I=2, P=2, T=8, gamma=1 / 48, eta=6, rho=0.5**0.5, sigma=0.5
 
 
 @lru_cache(maxsize=1)
-def docket() -> ClaimSet:
+def claim_set() -> ClaimSet:
     return ClaimSet.of("arbitrary-participation")
 
 
 @lru_cache(maxsize=8)
 def written(form: str) -> str:
-    return json.dumps(certificate(docket(), f"{THEOREM}[{form}]"))
+    return json.dumps(certificate(claim_set(), f"{THEOREM}[{form}]"))
 
 
 def of(form: str) -> dict[str, Any]:
@@ -570,7 +570,7 @@ def test_a_reason_is_found_where_there_is_one():
 )
 def test_what_cannot_be_certified_says_why(claim: str, says: str):
     with pytest.raises(FedboundsError, match=re.escape(says)):
-        certificate(docket(), claim)
+        certificate(claim_set(), claim)
 
 
 def test_the_command_writes_a_file_and_says_how_to_check_it(tmp_path: Path):

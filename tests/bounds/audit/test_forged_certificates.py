@@ -29,11 +29,11 @@ SHORT = ("fed-norm-sgda/lemma-a.1[printed]", "tdcd/lemma-1[repaired]")
 
 @cache
 def written(claim: str) -> str:
-    return json.dumps(certificate(docket(claim.partition("/")[0]), claim))
+    return json.dumps(certificate(claim_set(claim.partition("/")[0]), claim))
 
 
 @cache
-def docket(paper: str) -> ClaimSet:
+def claim_set(paper: str) -> ClaimSet:
     return ClaimSet.of(paper)
 
 

@@ -110,8 +110,8 @@ def test_what_shows_a_form_that_an_erratum_is_about_says_how_false_it_is():
         erratum = result.form(form).refuted_by
         named = f"is refuted by erratum {erratum} ({degree})"
         assert named in caveat(result, result.form(form))
-        docket = ClaimSet.of(result.paper, only=[REFUTATIONS])
-        assert f"{erratum} ({degree})" in docket.verdict(f"{key}[{form}]").method
+        claim_set = ClaimSet.of(result.paper, only=[REFUTATIONS])
+        assert f"{erratum} ({degree})" in claim_set.verdict(f"{key}[{form}]").method
     proposition = load("arbitrary-participation/proposition-4.6")
     said = evaluate(proposition, {"N": 4, "P": 10, "d": 1, "upsilonhat": 0.5}, form="printed").why_not
     assert any("vanishing-long-run-variance (unstated but harmless)" in reason for reason in said)

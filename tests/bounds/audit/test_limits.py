@@ -1,4 +1,4 @@
-"""Court 3: special cases are decided exactly, and false ones are refuted with numbers."""
+"""Limit checker: special cases are decided exactly, and false ones are refuted with numbers."""
 
 from __future__ import annotations
 

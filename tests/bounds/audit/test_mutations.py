@@ -15,7 +15,7 @@ from fedbounds.bounds.audit.claim_set import Checker, module_claims
 from fedbounds.bounds.audit.nonnegative import ProofFinding
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.verdict import Verdict
-from tests.empirical.falsification.claim_sets import docket
+from tests.empirical.falsification.claim_sets import claim_set
 from tests.mutation.theorems import (
     CAUGHT,
     CONSTANT,
@@ -30,7 +30,7 @@ from tests.mutation.theorems import (
     worse,
 )
 
-COURTS = (units.CHECKER, limits.CHECKER, steps.CHECKER, refutations.CHECKER)
+CHECKERS = (units.CHECKER, limits.CHECKER, steps.CHECKER, refutations.CHECKER)
 PAPERS = ("arbitrary-participation", "fedau", "fed-norm-sgda", "fedmrn", "tdcd")
 KINDS = 15
 NAMED = {  # who notices
@@ -52,7 +52,7 @@ UNREAD = "proof: g with "  # only of what it is a gradient is read in that proof
 
 @pytest.fixture(scope="module")
 def bench():
-    return Bench.of(docket(PAPERS[0]).claims.values(), COURTS)
+    return Bench.of(claim_set(PAPERS[0]).claims.values(), CHECKERS)
 
 
 def of_stranger(*checkers: Checker) -> Bench:
@@ -61,7 +61,7 @@ def of_stranger(*checkers: Checker) -> Bench:
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_no_error_of_a_sample_falls_into_a_gap(paper):
-    bench = Bench.of(docket(paper).claims.values(), COURTS)
+    bench = Bench.of(claim_set(paper).claims.values(), CHECKERS)
     sample = bench.sample(1)  # all of them are judged by hand
     assert len({mutation.kind for mutation in sample}) == len(sample) == KINDS
     found = [bench.judged(mutation) for mutation in sample[PAPERS.index(paper) % 2 :: 2]]  # two papers for each kind
@@ -83,7 +83,7 @@ def test_a_planted_error_is_noticed_by_its_checker(bench, name):
 
 
 def test_an_outside_packages_paper_gets_its_errors_for_free():
-    bench = of_stranger(*COURTS)
+    bench = of_stranger(*CHECKERS)
     found = [bench.judged(mutation) for mutation in bench.mutations.values()]
     assert len(found) >= 70 and sum(ruling.outcome == CAUGHT for ruling in found) >= 60
     assert all(ruling.mutation.name.startswith(UNREAD) for ruling in found if ruling.outcome == GAP)
@@ -96,12 +96,14 @@ def blind(checker: Checker) -> Checker:
     """A checker that finds what is expected, whatever it is shown."""
     return replace(
         checker,
-        verify=lambda claim, docket: Verdict("refuted" if claim.kind == "erratum" else "proved", checker.name, "", ""),
+        verify=lambda claim, claim_set: Verdict(
+            "refuted" if claim.kind == "erratum" else "proved", checker.name, "", ""
+        ),
     )
 
 
 def test_checkers_that_never_refuse_leave_nothing_but_gaps():
-    bench = of_stranger(*map(blind, COURTS))
+    bench = of_stranger(*map(blind, CHECKERS))
     found = [bench.judged(mutation).outcome for mutation in bench.mutations.values()]
     assert found.count(GAP) >= 60 and set(found) == {GAP, OPEN}
 
@@ -117,7 +119,7 @@ def test_step_sizes_that_are_not_compared_are_a_gap(bench, monkeypatch):
     name = "corollary-3.2[explicit]: gamma less by 10 percent"
     assert bench.judged(name).outcome == CAUGHT
     monkeypatch.setattr(steps, "_equal_values", lambda *values: True)
-    assert Bench(bench.claims, COURTS).judged(name).outcome == GAP
+    assert Bench(bench.claims, CHECKERS).judged(name).outcome == GAP
 
 
 # --- What survives ----------------------------------------------------------------------------------------------------

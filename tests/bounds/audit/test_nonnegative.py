@@ -162,8 +162,8 @@ def test_facts_with_named_numbers_are_tried_at_squares():
 
 
 def test_the_facts_of_corollary_4_8_hold_together_at_squares():
-    docket = ClaimSet.from_claims(list(paper_claims("arbitrary-participation")), ())
-    step = docket.claims["arbitrary-participation/corollary-4.8/D3"].subject
+    claim_set = ClaimSet.from_claims(list(paper_claims("arbitrary-participation")), ())
+    step = claim_set.claims["arbitrary-participation/corollary-4.8/D3"].subject
     assert isinstance(step, StepOf)
     facts = tuple(condition_fact(p) for p in step.step.premises if isinstance(p, Condition))
     assert facts and satisfiable(facts).method == "exact rationals"

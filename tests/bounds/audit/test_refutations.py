@@ -29,7 +29,7 @@ ERRATA = {erratum.id: erratum for erratum in paper_errata(PAPER)}
 SUPREMA = ERRATA["suprema-at-different-rounds"]
 
 
-def docket(*checkers, name=PAPER):
+def claim_set(*checkers, name=PAPER):
     forms = [ResultForm(result, form).claim() for result in paper(name).results for form in result.forms]
     claims = [*forms, *errata_claims(name)]
     return ClaimSet(name, {claim.id: claim for claim in claims}, checkers or (CHECKER,))
@@ -81,7 +81,7 @@ def test_a_smaller_instance_that_refutes_too_is_reported():
 
 
 def test_every_erratum_of_the_paper_is_refuted_and_every_form_it_names():
-    verdicts = docket()
+    verdicts = claim_set()
     for erratum in ERRATA.values():
         assert verdicts.verdict(f"{PAPER}/erratum/{erratum.id}").outcome == "refuted"
         for form in erratum.refutes:
@@ -90,7 +90,7 @@ def test_every_erratum_of_the_paper_is_refuted_and_every_form_it_names():
 
 
 def test_a_form_whose_proof_alone_is_false_is_not_called_refuted():
-    verdict = docket().verdict(f"{PAPER}/corollary-4.8[explicit]")
+    verdict = claim_set().verdict(f"{PAPER}/corollary-4.8[explicit]")
     assert verdict.outcome == "unknown" and "derivation" in verdict.evidence
     assert verdict.flags == (f"rests on {PAPER}/erratum/{SUPREMA.id}",)
 
@@ -127,7 +127,7 @@ def test_a_repair_is_as_strong_as_the_weakest_claim_it_names():
     for outcome in ("proved", "survived", "unknown", "refuted"):
         outcomes.update({name: Verdict("proved", "forms", "", "", ("an axiom",)) for name in names})
         outcomes[names[1]] = Verdict(outcome, "forms", "", "this one")
-        verdict = docket(CHECKER, forms).verdict(repair)
+        verdict = claim_set(CHECKER, forms).verdict(repair)
         assert verdict.outcome == outcome
         assert verdict.axioms == ("an axiom",)
         assert outcome == "proved" or names[1] in verdict.evidence
@@ -136,7 +136,7 @@ def test_a_repair_is_as_strong_as_the_weakest_claim_it_names():
 def test_a_repair_trusts_what_the_claims_that_state_it_trust():
     trusting = Verdict("proved", "forms", "", "", ("an axiom",), trusts=("how far the algorithm moves (p/1)",))
     forms = Checker("forms", lambda c, d: c.kind == "result" and not applies_to(c, d), lambda c, _: trusting)
-    verdict = docket(CHECKER, forms).verdict(f"{PAPER}/repair/{SUPREMA.id}")
+    verdict = claim_set(CHECKER, forms).verdict(f"{PAPER}/repair/{SUPREMA.id}")
     assert verdict.outcome == "proved" and verdict.trusts == trusting.trusts
     assert verdict.rests_on == ("an axiom", "trusts how far the algorithm moves (p/1)")
 
@@ -144,9 +144,9 @@ def test_a_repair_trusts_what_the_claims_that_state_it_trust():
 def test_a_repair_that_names_no_claim_is_unknown():
     orphan = replace(SUPREMA, repair=("proposition-9.9[printed]",))
     _, repair = orphan.claims(PAPER)
-    assert CHECKER.verify(repair, docket()).outcome == "unknown"
+    assert CHECKER.verify(repair, claim_set()).outcome == "unknown"
     _, nothing = replace(SUPREMA, repair=(), open="nobody knows").claims(PAPER)
-    assert CHECKER.verify(nothing, docket()).evidence == "nobody knows"
+    assert CHECKER.verify(nothing, claim_set()).evidence == "nobody knows"
 
 
 def test_an_argument_in_words_proves_nothing_whatever_its_numbers_are():
@@ -156,7 +156,7 @@ def test_an_argument_in_words_proves_nothing_whatever_its_numbers_are():
     assert judge_argument(replace(words, checks=(Check("x", "3 < 2", 3, "<", 2),))).outcome == "unknown"
     repaired = replace(SUPREMA, repair=("lemma-c.1[printed]",), argument=lambda: words)
     _, repair = repaired.claims(PAPER)
-    best = docket()
+    best = claim_set()
     best._verdicts[f"{PAPER}/lemma-c.1[printed]"] = Verdict("proved", "steps", "graph", "")
     assert CHECKER.verify(repair, best).outcome == "argued"
 
@@ -169,8 +169,8 @@ def test_open_statements_are_unknown_with_the_reason():
 
 def test_wording_is_checked_by_nobody():
     wording = {claim.id: claim for claim in errata_claims(PAPER) if claim.kind == "wording"}
-    assert len(wording) >= 8 and not any(applies_to(claim, docket()) for claim in wording.values())
-    judged = {j.claim.id: j.verdict for j in replace(docket(), claims=wording).verdicts()}
+    assert len(wording) >= 8 and not any(applies_to(claim, claim_set()) for claim in wording.values())
+    judged = {j.claim.id: j.verdict for j in replace(claim_set(), claims=wording).verdicts()}
     assert judged == dict.fromkeys(wording)
 
 

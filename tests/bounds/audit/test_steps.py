@@ -1,4 +1,4 @@
-"""Court 4: the proof of the first paper as a graph, and what happens when something in it is missing or wrong."""
+"""Proof-step checker: the proof of the first paper as a graph, and what happens when a part is missing or wrong."""
 
 from __future__ import annotations
 
@@ -39,28 +39,28 @@ USERS = {
 
 
 @pytest.fixture(scope="module")
-def docket():
+def claim_set():
     claims = {claim.id: claim for claim in paper_claims(PAPER)}
     return ClaimSet(PAPER, claims, (steps.CHECKER, refutations.CHECKER))
 
 
-def proof(docket, name):
+def proof(claim_set, name):
     return next(
         c.subject.proof
-        for c in docket.claims.values()
+        for c in claim_set.claims.values()
         if isinstance(c.subject, steps.StepOf) and c.subject.proof.id == f"{PAPER}/{name}"
     )
 
 
-def after(docket, name, step_id, change):
+def after(claim_set, name, step_id, change):
     """A claim set in which one step is changed, with the verdicts reached so far on the other proofs."""
-    old = proof(docket, name)
+    old = proof(claim_set, name)
     new = replace(old, steps=tuple(change(s) if s.id == step_id else s for s in old.steps))
     changed = {c.id: c for c in new.claims()}
-    kept = {k: v for k, v in docket._verdicts.items() if k.startswith(f"{PAPER}/") and "[" not in k}
+    kept = {k: v for k, v in claim_set._verdicts.items() if k.startswith(f"{PAPER}/") and "[" not in k}
     kept.pop(f"{old.id}/{step_id}", None)
     kept = {k: v for k, v in kept.items() if "/unstated/" not in k}
-    return ClaimSet(PAPER, docket.claims | changed, docket.checkers, kept)
+    return ClaimSet(PAPER, claim_set.claims | changed, claim_set.checkers, kept)
 
 
 def toy(*chain, ends=None, result=LEMMA_C_1):
@@ -71,20 +71,20 @@ def toy(*chain, ends=None, result=LEMMA_C_1):
     return [found.verdict(claim) for claim in claims]
 
 
-def test_theorem_3_1_is_proved_and_lists_what_it_trusts(docket):
-    verdict = docket.verdict(THEOREM)
+def test_theorem_3_1_is_proved_and_lists_what_it_trusts(claim_set):
+    verdict = claim_set.verdict(THEOREM)
     assert (verdict.outcome, verdict.checker, verdict.flags) == ("proved", "steps", ())
     for named in ("smoothness", "descent lemma", "independence", "noise has mean zero", "the weights are nonnegative"):
         assert any(axiom.startswith(named) for axiom in verdict.axioms), named
 
 
-def test_no_step_of_theorem_3_1_rests_on_contradictory_conditions(docket):
-    subject = docket.claims[THEOREM].subject
-    whole = proof_of(docket, subject)
+def test_no_step_of_theorem_3_1_rests_on_contradictory_conditions(claim_set):
+    subject = claim_set.claims[THEOREM].subject
+    whole = proof_of(claim_set, subject)
     assert whole is not None
     end = whole.step(whole.ends["explicit"])
     assert end is not None
-    found = trace(docket, whole, end)
+    found = trace(claim_set, whole, end)
     assert {(v.outcome, v.flags) for _, v in found.steps} == {("proved", ())}
     assert all("no values were found" not in v.evidence for _, v in found.steps)
 
@@ -98,10 +98,10 @@ def test_no_step_of_theorem_3_1_rests_on_contradictory_conditions(docket):
         ("theorem-3.1", "Th9", BOUNDED_BELOW),
     ],
 )
-def test_a_step_without_its_assumption_is_unknown_and_says_which(docket, name, step_id, assumption):
-    docket.verdict(THEOREM)
+def test_a_step_without_its_assumption_is_unknown_and_says_which(claim_set, name, step_id, assumption):
+    claim_set.verdict(THEOREM)
     without = after(
-        docket, name, step_id, lambda s: replace(s, premises=tuple(p for p in s.premises if p != assumption))
+        claim_set, name, step_id, lambda s: replace(s, premises=tuple(p for p in s.premises if p != assumption))
     )
     verdict = without.verdict(f"{PAPER}/{name}/{step_id}")
     assert verdict.outcome == "unknown" and assumption.name in verdict.evidence
@@ -110,51 +110,51 @@ def test_a_step_without_its_assumption_is_unknown_and_says_which(docket, name, s
 
 
 @pytest.mark.parametrize("assumption", USERS, ids=lambda a: a.name)
-def test_what_theorem_3_1_needs_is_found_with_the_steps_that_use_it(docket, assumption):
-    subject = docket.claims[THEOREM].subject
-    verdict = try_unstated(Unstated(subject, assumption), docket)
+def test_what_theorem_3_1_needs_is_found_with_the_steps_that_use_it(claim_set, assumption):
+    subject = claim_set.claims[THEOREM].subject
+    verdict = try_unstated(Unstated(subject, assumption), claim_set)
     used, _, rest = verdict.evidence.partition(";")
     assert set(used.removeprefix("used by ").split(", ")) == USERS[assumption]
     assert verdict.outcome == "unknown" and "no counterexample is known" in rest
 
 
-def test_only_the_martingale_is_not_stated_in_the_paper_and_theorem_3_1_fails_without_it(docket):
+def test_only_the_martingale_is_not_stated_in_the_paper_and_theorem_3_1_fails_without_it(claim_set):
     assert [a.name for a in THEOREM_3_1.form("explicit").assumptions if a.unstated] == [MARTINGALE.name]
     labels = {a.name: a.label for a in THEOREM_3_1.form("explicit").assumptions}
     assert "Lemma C.1" in labels["independent-clients"]
     assert "Section 3" in labels["exogenous-participation"] and "Section 3" in labels["bounded-below"]
-    assert [name for name in docket.claims if "/unstated/" in name] == [f"{PAPER}/unstated/{MARTINGALE.name}"]
-    verdict = docket.verdict(f"{PAPER}/unstated/{MARTINGALE.name}")
+    assert [name for name in claim_set.claims if "/unstated/" in name] == [f"{PAPER}/unstated/{MARTINGALE.name}"]
+    verdict = claim_set.verdict(f"{PAPER}/unstated/{MARTINGALE.name}")
     assert verdict.outcome == "refuted" and "without it bound of Theorem 3.1" in verdict.evidence
 
 
-def test_a_form_that_drops_an_assumption_of_its_proof_is_unknown(docket):
-    subject = docket.claims[THEOREM].subject
+def test_a_form_that_drops_an_assumption_of_its_proof_is_unknown(claim_set):
+    subject = claim_set.claims[THEOREM].subject
     weaker = replace(subject.form, assumptions=tuple(a for a in subject.form.assumptions if a != EXOGENOUS))
     result = replace(THEOREM_3_1, forms=tuple(weaker if f is subject.form else f for f in THEOREM_3_1.forms))
-    old = proof(docket, "theorem-3.1")
+    old = proof(claim_set, "theorem-3.1")
     claims = {c.id: c for c in replace(old, result=result).claims()}
     claims[THEOREM] = ResultForm(result, weaker).claim()
-    docket.verdict(THEOREM)
-    kept = {k: v for k, v in docket._verdicts.items() if k != THEOREM}
-    verdict = ClaimSet(PAPER, docket.claims | claims, (steps.CHECKER,), kept).verdict(THEOREM)
+    claim_set.verdict(THEOREM)
+    kept = {k: v for k, v in claim_set._verdicts.items() if k != THEOREM}
+    verdict = ClaimSet(PAPER, claim_set.claims | claims, (steps.CHECKER,), kept).verdict(THEOREM)
     assert verdict.outcome == "unknown"
     assert "exogenous-participation, which the form does not assume" in verdict.evidence
 
 
-def test_a_form_whose_last_step_has_another_constant_is_unknown(docket):
-    docket.verdict(THEOREM)
+def test_a_form_whose_last_step_has_another_constant_is_unknown(claim_set):
+    claim_set.verdict(THEOREM)
 
     def larger(step):
         return replace(step, conclusion=replace(step.conclusion, right=sp.Rational(11, 10) * step.conclusion.right))
 
-    verdict = after(docket, "theorem-3.1", "Th10", larger).verdict(THEOREM)
+    verdict = after(claim_set, "theorem-3.1", "Th10", larger).verdict(THEOREM)
     assert verdict.outcome == "unknown" and "the form says" in verdict.evidence
 
 
-def test_the_literal_unrolling_of_c_9_is_refused_because_of_the_current_rounds_weights(docket):
+def test_the_literal_unrolling_of_c_9_is_refused_because_of_the_current_rounds_weights(claim_set):
     literal = after(
-        docket,
+        claim_set,
         "lemma-c.2",
         "L2.8b",
         lambda s: replace(s, premises=tuple("L2.7" if p == "L2.7b" else p for p in s.premises)),

@@ -1,4 +1,4 @@
-"""Court 1: units and gauges find what is wrong with a form, name it, and agree with each other."""
+"""Dimension checker: units and gauges find what is wrong with a form, name it, and agree with each other."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ HIDE_A_SCALE = {
 }
 
 
-def docket(name):
+def claim_set(name):
     claims = [units_claim(ResultForm(result, form)) for result in paper(name).results for form in result.forms]
     return ClaimSet(name, {claim.id: claim for claim in claims}, (CHECKER,))
 
 
 @pytest.fixture(scope="module")
 def first_paper():
-    return docket("arbitrary-participation")
+    return claim_set("arbitrary-participation")
 
 
 def verdict(name, form_name="explicit", notation=None, **changes):
@@ -73,13 +73,13 @@ def test_exactly_the_forms_with_the_hidden_scale_are_refuted(first_paper):
 @pytest.mark.parametrize("name", [name for name in PAPERS if name != "arbitrary-participation"])
 def test_every_form_of_the_other_papers_has_its_units(name):
     """What is on trial is tried by the audit, which compares with the ledger; all else here."""
-    claims, entries = docket(name).claims, read_ledger(name)
+    claims, entries = claim_set(name).claims, read_ledger(name)
     if entries:
         assert {(entries[claim]["verdict"], entries[claim]["hash"] == c.hash) for claim, c in claims.items()} == {
             ("proved", True)
         }
     else:
-        assert {j.verdict.outcome for j in docket(name).verdicts()} == {"proved"}
+        assert {j.verdict.outcome for j in claim_set(name).verdicts()} == {"proved"}
 
 
 def test_the_offending_factor_and_step_of_corollary_3_3_are_named(first_paper):
@@ -180,10 +180,10 @@ def test_the_claim_changes_with_what_the_o_hides():
 def test_reductions_over_clients_are_scaled_as_a_whole():
     result = load("arbitrary-participation/equation-15")
     form = result.form("printed")
-    assert verify(units_claim(ResultForm(result, form)), docket("fedmrn")).outcome == "proved"
+    assert verify(units_claim(ResultForm(result, form)), claim_set("fedmrn")).outcome == "proved"
     square = tuple(Term(t.name, t.expression / n.d) for t in form.terms)
     claim = units_claim(ResultForm(result, replace(form, terms=square)))
-    assert verify(claim, docket("fedmrn")).outcome == "refuted"
+    assert verify(claim, claim_set("fedmrn")).outcome == "refuted"
 
 
 def test_a_coefficient_that_is_a_float_has_the_units_of_a_fraction():

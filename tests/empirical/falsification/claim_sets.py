@@ -8,5 +8,5 @@ from fedbounds.bounds.audit.claim_set import ClaimSet
 
 
 @lru_cache
-def docket(paper: str) -> ClaimSet:
+def claim_set(paper: str) -> ClaimSet:
     return ClaimSet.of(paper)

@@ -26,13 +26,13 @@ from fedbounds.bounds.papers.fedau.proof.theorem import IN_MEAN, MOMENT_MEAN, SE
 from fedbounds.bounds.papers.fedau.results import EXPLICIT, SLOPE, theorem_terms, tight_terms
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.empirical.falsification.instances.instance_checker import judge_on_instances
-from tests.empirical.falsification.claim_sets import docket
+from tests.empirical.falsification.claim_sets import claim_set
 
 Change = Callable[[Step], Step]
 
 
 def subject(name: str) -> StepOf:
-    found = docket(name.partition("/")[0]).claims[name].subject
+    found = claim_set(name.partition("/")[0]).claims[name].subject
     assert isinstance(found, StepOf)
     return found
 
@@ -47,7 +47,7 @@ def steps_by(rule: type) -> list[str]:
 def planted(changes: Mapping[str, Change], forms: Mapping[str, Form] | None = None) -> ClaimSet:
     """The paper's claim set with other steps, of one proof, and with other forms of the result that it proves."""
     first = next(iter(changes))
-    before, proof = docket(first.partition("/")[0]), subject(first).proof
+    before, proof = claim_set(first.partition("/")[0]), subject(first).proof
     result: Result = proof.result
     result = replace(result, forms=tuple((forms or {}).get(f.name, f) for f in result.forms))
     steps = tuple(changes.get(f"{proof.id}/{s.id}", lambda s: s)(s) for s in proof.steps)
@@ -137,7 +137,7 @@ def test_a_part_of_the_mean_second_moment_as_its_symbol_s_meaning_is_refuted(par
 def test_half_of_a_mean_as_what_its_symbol_stands_for_is_refuted(name):
     """In the rule and in the conclusion alike: twice the symbol of what is bounded, half of one by which it is."""
     step, proof = subject(name).step, subject(name).proof
-    rule, before = cast(InExpectation, step.rule), docket(proof.result.paper)
+    rule, before = cast(InExpectation, step.rule), claim_set(proof.result.paper)
     premises = [relation_of(before, proof, p) for p in step.premises if isinstance(p, str)]
     bounded = step.conclusion.left.free_symbols
     for k, (quantity, mean) in enumerate(rule.means):
@@ -167,8 +167,8 @@ def test_how_large_an_error_the_trials_may_miss_is_said_of_the_step_and_of_what_
     """The instances come within 0.548 of Lemma B.4's average over the local steps of x, and do not see 0.56 of it."""
     name, form = "fed-norm-sgda/lemma-b.4/25x", "fed-norm-sgda/lemma-b.4[repaired]"
     for claim in (name, form):
-        verdict = docket("fed-norm-sgda").verdict(claim)
-        assert untainted(docket("fed-norm-sgda"), claim)
+        verdict = claim_set("fed-norm-sgda").verdict(claim)
+        assert untainted(claim_set("fed-norm-sgda"), claim)
         (said,) = (word for word in verdict.may_hide if name in word)
         assert 1.7 < float(said.split()[6]) < 2
         assert "hide" not in str(verdict.rests_on)  # no condition of a guarantee
@@ -179,7 +179,7 @@ def test_half_of_the_noise_of_a_window_is_refuted(name):
     step, proof = subject(name).step, subject(name).proof
     rule = cast(Any, step.rule)
     longer = replace(rule, steps=2 * rule.steps)
-    premises = [relation_of(docket(proof.result.paper), proof, p) for p in step.premises if isinstance(p, str)]
+    premises = [relation_of(claim_set(proof.result.paper), proof, p) for p in step.premises if isinstance(p, str)]
     said = longer.relation(proof.setting, premises)
     after = planted({name: lambda step: replace(step, rule=longer, conclusion=said)})
     assert after.verdict(name).outcome == "refuted"

@@ -24,7 +24,7 @@ from fedbounds.empirical.falsification.instances.instance_checker import (
     judge_on_instances,
     paper_instances,
 )
-from tests.empirical.falsification.claim_sets import docket
+from tests.empirical.falsification.claim_sets import claim_set
 
 ROOMS = ("arbitrary-participation", "fedau", "fed-norm-sgda")
 
@@ -36,7 +36,7 @@ def subject(claim: Claim) -> StepOf:
 
 def planted(name: str, conclusion: Relation, rule: Any = None) -> tuple[ClaimSet, Claim]:
     """The claim set with another conclusion, and rule, of one step."""
-    before = docket(name.partition("/")[0])
+    before = claim_set(name.partition("/")[0])
     of = subject(before.claims[name])
     step = replace(of.step, conclusion=conclusion, rule=rule or of.step.rule)
     steps = tuple(step if s is of.step else s for s in of.proof.steps)
@@ -61,7 +61,7 @@ def tried_on_numbers(paper: str) -> list[str]:
     known = paper_instances(paper)
     return [
         claim.id
-        for claim in docket(paper).claims.values()
+        for claim in claim_set(paper).claims.values()
         if isinstance(claim.subject, StepOf)
         and getattr(claim.subject.step.rule, "gives", "")
         and (type(claim.subject.step.rule) in {**AVERAGES, **known.BUILDERS} or known.premise_cases(claim.subject))
@@ -74,15 +74,15 @@ def test_half_of_every_premise_taken_from_elsewhere_is_refuted(paper):
     names = [name for name in tried_on_numbers(paper) if entries[name]["verdict"] != "refuted"]
     assert len(names) > 10
     for name in names:  # that none is refuted as it stands is what the audit finds
-        after, claim = planted(name, smaller(subject(docket(paper).claims[name]).step.conclusion))
+        after, claim = planted(name, smaller(subject(claim_set(paper).claims[name]).step.conclusion))
         assert judge_on_instances(claim, claims=after).refuted, name
 
 
 @pytest.mark.parametrize("paper", ROOMS)
 def test_every_step_that_trusts_its_author_is_checked_by_the_checker_of_instances(paper):
-    claims = [c for c in docket(paper).claims.values() if isinstance(c.subject, StepOf)]
+    claims = [c for c in claim_set(paper).claims.values() if isinstance(c.subject, StepOf)]
     giving = [c for c in claims if getattr(subject(c).step.rule, "gives", "")]
-    assert giving and [c.id for c in giving if not has_instances(c, docket(paper))] == []
+    assert giving and [c.id for c in giving if not has_instances(c, claim_set(paper))] == []
 
 
 @pytest.mark.parametrize("paper", ROOMS)
@@ -98,7 +98,7 @@ def test_nothing_is_trusted_untried(paper):
 
 def halved(name: str) -> tuple[Relation, Any]:
     """A step's conclusion and rule, both with half the right-hand side."""
-    of = subject(docket(name.partition("/")[0]).claims[name]).step
+    of = subject(claim_set(name.partition("/")[0]).claims[name]).step
     right = of.conclusion.right / 2
     assert isinstance(of.rule, Assumed | Lemma)
     return replace(of.conclusion, right=right), replace(of.rule, right=right)
@@ -136,7 +136,7 @@ def test_half_of_the_mean_second_moment_in_theorem_2_leaves_no_form_proved():
 
 def changed_rule(name: str, **fields: object) -> tuple[ClaimSet, Claim]:
     """A step with another rule, and the conclusion that this one gives."""
-    before = docket(name.partition("/")[0])
+    before = claim_set(name.partition("/")[0])
     of = subject(before.claims[name])
     rule: Any = replace(cast(Any, of.step.rule), **fields)
     names = [p for p in of.step.premises if isinstance(p, str)]
@@ -146,7 +146,7 @@ def changed_rule(name: str, **fields: object) -> tuple[ClaimSet, Claim]:
 
 def test_a_displacement_without_the_number_of_rounds_is_refuted():
     name = "arbitrary-participation/equation-c.16/Th1"
-    of = subject(docket("arbitrary-participation").claims[name]).step.rule
+    of = subject(claim_set("arbitrary-participation").claims[name]).step.rule
     assert isinstance(of, Descent)
     symbols = {s for _, c in of.step.coefficients for s in arguments((c,)) if s.name == "P"}
     shorter = replace(
@@ -159,7 +159,7 @@ def test_a_displacement_without_the_number_of_rounds_is_refuted():
 
 @pytest.mark.parametrize("name", ["arbitrary-participation/equation-c.16/Th5b", "fedau/lemma-b.3.3/S11"])
 def test_noise_averaged_over_twice_the_steps_is_refuted(name):
-    rule = subject(docket(name.partition("/")[0]).claims[name]).step.rule
+    rule = subject(claim_set(name.partition("/")[0]).claims[name]).step.rule
     assert isinstance(rule, NoiseOverTime)
     after, claim = changed_rule(name, steps=2 * rule.steps)
     assert after.verdict(claim.id).outcome == "refuted"
@@ -167,7 +167,7 @@ def test_noise_averaged_over_twice_the_steps_is_refuted(name):
 
 def test_a_recursion_unrolled_one_step_too_few_is_refuted():
     name = "arbitrary-participation/lemma-c.2/L2.8b-least"
-    of = subject(docket("arbitrary-participation").claims[name]).step
+    of = subject(claim_set("arbitrary-participation").claims[name]).step
     assert isinstance(of.rule, Unroll)
     steps = of.rule.steps
     fewer = of.conclusion.right.replace(lambda e: e.is_Pow and e.exp == steps, lambda e: e.base ** (steps - 1))
@@ -178,7 +178,7 @@ def test_a_recursion_unrolled_one_step_too_few_is_refuted():
 
 def test_the_step_sizes_put_into_a_bound_are_those_that_the_result_prescribes():
     for paper in ROOMS:
-        for claim in docket(paper).claims.values():
+        for claim in claim_set(paper).claims.values():
             if isinstance(claim.subject, StepOf) and isinstance(claim.subject.step.rule, StandsFor):
                 rule = claim.subject.step.rule
                 assert rule.gives or getattr(rule, "prescribes", ()), claim.id

@@ -15,7 +15,7 @@ from fedbounds.bounds.audit.counterexample_checker import judge_argument
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers import arbitrary_participation, fed_norm_sgda, fedau, fedmrn, tdcd
 from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances
-from tests.empirical.falsification.claim_sets import docket
+from tests.empirical.falsification.claim_sets import claim_set
 
 ROOMS = {"arbitrary-participation": arbitrary_participation, "fedau": fedau, "fed-norm-sgda": fed_norm_sgda,
          "fedmrn": fedmrn, "tdcd": tdcd}  # fmt: skip
@@ -45,8 +45,8 @@ def test_every_rule_shows_what_it_concludes_or_is_tried_in_a_proof():
     tried = {
         type(c.subject.step.rule)
         for paper in ROOMS
-        for c in docket(paper).claims.values()
-        if isinstance(c.subject, StepOf) and has_instances(c, docket(paper))
+        for c in claim_set(paper).claims.values()
+        if isinstance(c.subject, StepOf) and has_instances(c, claim_set(paper))
     }
     found = rules()
     assert len(found) > 50
@@ -59,27 +59,27 @@ def test_every_rule_shows_what_it_concludes_or_is_tried_in_a_proof():
 @pytest.mark.parametrize("home", ["theorem-4", "theorem-3"])
 def test_unequal_blocks_without_the_block_that_is_cut_short_are_refuted(home):
     name = f"fed-norm-sgda/{home}/blocks-unequal"
-    claims = docket("fed-norm-sgda").claims
+    claims = claim_set("fed-norm-sgda").claims
     of = claims[name].subject
     assert isinstance(of, StepOf)
     terms = [t for t in sp.Add.make_args(of.step.conclusion.right) if "T" not in {str(s) for s in t.free_symbols}]
     step = replace(of.step, conclusion=replace(of.step.conclusion, right=sp.Add(*terms)))
     proof = replace(of.proof, steps=tuple(step if s is of.step else s for s in of.proof.steps))
     claim = next(c for c in proof.claims() if c.id == name)
-    assert not judge_on_instances(claims[name], claims=docket("fed-norm-sgda")).refuted
-    assert judge_on_instances(claim, claims=docket("fed-norm-sgda")).refuted
+    assert not judge_on_instances(claims[name], claims=claim_set("fed-norm-sgda")).refuted
+    assert judge_on_instances(claim, claims=claim_set("fed-norm-sgda")).refuted
 
 
 def test_half_the_age_of_a_snapshot_is_refuted():
     name = "fed-norm-sgda/lemma-c.4/73c"
-    of = docket("fed-norm-sgda").claims[name].subject
+    of = claim_set("fed-norm-sgda").claims[name].subject
     assert isinstance(of, StepOf)
     step = replace(of.step, conclusion=replace(of.step.conclusion, right=of.step.conclusion.right / 2))
     proof = replace(of.proof, steps=tuple(step if s is of.step else s for s in of.proof.steps))
     claim = next(c for c in proof.claims() if c.id == name)
-    assert judge_on_instances(claim, claims=docket("fed-norm-sgda")).refuted
+    assert judge_on_instances(claim, claims=claim_set("fed-norm-sgda")).refuted
 
 
 def test_no_argument_in_words_is_proved():
-    found = [e.argument() for paper in ROOMS for e in docket(paper).errata.values() if e.argument is not None]
+    found = [e.argument() for paper in ROOMS for e in claim_set(paper).errata.values() if e.argument is not None]
     assert found and {judge_argument(argument).outcome for argument in found} <= {"argued", "unknown"}

@@ -65,7 +65,7 @@ FALSE_STEPS = {
 
 
 @pytest.fixture(scope="module")
-def docket():
+def claim_set():
     return ClaimSet.from_claims(claims_of_proofs(), (steps.CHECKER,))
 
 
@@ -83,11 +83,11 @@ def test_the_forms_that_are_true_are_proved_and_no_others():
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_only_the_papers_false_steps_and_what_rests_on_them_are_not_proved_and_none_is_vacuous(docket, every):
+def test_only_the_papers_false_steps_and_what_rests_on_them_are_not_proved_and_none_is_vacuous(claim_set, every):
     """In the proofs with a false step; the audit proves all."""
     proofs = {name.rpartition("/")[0] for name in FALSE_STEPS}
-    names = [c.id for c in docket.claims.values() if isinstance(c.subject, StepOf)]
-    verdicts = {name: docket.verdict(name) for name in names if every or name.rpartition("/")[0] in proofs}
+    names = [c.id for c in claim_set.claims.values() if isinstance(c.subject, StepOf)]
+    verdicts = {name: claim_set.verdict(name) for name in names if every or name.rpartition("/")[0] in proofs}
     unproved = {name: v.evidence for name, v in verdicts.items() if v.outcome != "proved"}
     assert {name: why for name, why in unproved.items() if not why.startswith("it follows, but")} == FALSE_STEPS
     assert len(verdicts) > 50 and not any(v.flags for v in verdicts.values())
@@ -97,15 +97,15 @@ LONG = [pytest.param(form, marks=pytest.mark.long) for form in ("theorem-1[sharp
 
 
 @pytest.mark.parametrize("form", ["theorem-1[repaired]", "theorem-3[repaired]", *LONG])
-def test_the_theorems_do_not_rest_on_the_false_steps(docket, form):
-    subject = docket.claims[f"fed-norm-sgda/{form}"].subject
-    proof = proof_of(docket, subject)
-    rests_on = {name for name, _ in trace(docket, proof, proof.step(proof.ends[subject.form.name])).steps}
+def test_the_theorems_do_not_rest_on_the_false_steps(claim_set, form):
+    subject = claim_set.claims[f"fed-norm-sgda/{form}"].subject
+    proof = proof_of(claim_set, subject)
+    rests_on = {name for name, _ in trace(claim_set, proof, proof.step(proof.ends[subject.form.name])).steps}
     assert len(rests_on) > 40 and not rests_on & set(FALSE_STEPS)
 
 
-def test_the_printed_chain_to_theorem_1_fails_at_the_false_steps_alone(docket):
-    evidence = docket.verdict("fed-norm-sgda/theorem-1[explicit]").evidence
+def test_the_printed_chain_to_theorem_1_fails_at_the_false_steps_alone(claim_set):
+    evidence = claim_set.verdict("fed-norm-sgda/theorem-1[explicit]").evidence
     for name, why in FALSE_STEPS.items():
         if "/lemma-c" not in name:
             assert f"{name} ({why})" in evidence

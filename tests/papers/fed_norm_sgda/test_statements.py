@@ -19,7 +19,7 @@ LISTED = {one.name: one for one in statements(PAPER)}
 
 
 @pytest.fixture(scope="module")
-def docket():
+def claim_set():
     return ClaimSet.of(PAPER, only=[CHECKER])
 
 
@@ -42,14 +42,14 @@ def test_definitions_assumptions_and_remarks_are_listed(capsys):
     assert "betaG >= 1" in capsys.readouterr().out
 
 
-def test_every_claim_that_a_statement_names_is_on_trial(docket):
+def test_every_claim_that_a_statement_names_is_on_trial(claim_set):
     named = {f"{PAPER}/{claim}" for one in LISTED.values() for claim in one.claims}
-    assert len(named) > 15 and named <= set(docket.claims)
+    assert len(named) > 15 and named <= set(claim_set.claims)
 
 
-def test_the_closed_forms_and_the_special_cases_are_identities(docket):
+def test_the_closed_forms_and_the_special_cases_are_identities(claim_set):
     for name in [f"limit/{one.name}" for one in (*closed_form_limits(), *LIMITS[:8])]:
-        assert docket.verdict(f"{PAPER}/{name}").outcome == "proved", name
+        assert claim_set.verdict(f"{PAPER}/{name}").outcome == "proved", name
 
 
 def test_the_closed_forms_minimize_the_bound_they_are_for():

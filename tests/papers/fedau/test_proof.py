@@ -68,7 +68,7 @@ def claims_of_proofs():
 
 
 @pytest.fixture(scope="module")
-def docket():
+def claim_set():
     return ClaimSet.from_claims(claims_of_proofs(), (steps.CHECKER,))
 
 
@@ -86,10 +86,10 @@ def test_the_forms_that_are_true_are_proved_and_no_others():
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_only_the_papers_false_step_and_what_rests_on_it_are_not_proved_and_no_step_is_vacuous(docket, every):
+def test_only_the_papers_false_step_and_what_rests_on_it_are_not_proved_and_no_step_is_vacuous(claim_set, every):
     """In the proof with the false step; the audit proves all."""
     proofs = [proof for proof in PROOFS if every or proof.id == "fedau/lemma-b.3.3"]
-    verdicts = {step.id: docket.verdict(step.id) for proof in proofs for step in proof.claims()}
+    verdicts = {step.id: claim_set.verdict(step.id) for proof in proofs for step in proof.claims()}
     unproved = [name.removeprefix("fedau/lemma-b.3.3/") for name, v in verdicts.items() if v.outcome != "proved"]
     assert unproved == ["S10", "S10'-printed", "S11b-printed", "S16-printed", "B.3.5-printed"]
     assert not any(v.flags for v in verdicts.values()) and not vacuous("fedau")
@@ -97,17 +97,17 @@ def test_only_the_papers_false_step_and_what_rests_on_it_are_not_proved_and_no_s
     assert verdicts["fedau/lemma-b.3.3/S10'-printed"].evidence.startswith("it follows, but S10 is not proved")
 
 
-def test_the_printed_descent_lemma_fails_at_that_step_alone(docket):
-    verdict = docket.verdict("fedau/lemma-b.3.3[printed]")
+def test_the_printed_descent_lemma_fails_at_that_step_alone(claim_set):
+    verdict = claim_set.verdict("fedau/lemma-b.3.3[printed]")
     assert verdict.outcome == "unknown"
     assert verdict.evidence == "not every step is proved: fedau/lemma-b.3.3/S10 (v may depend on the noise)"
 
 
 @pytest.mark.parametrize("form", ["theorem-2[explicit]", "theorem-2-option-1[explicit]", "theorem-b.4.1[repaired]"])
-def test_the_theorems_do_not_rest_on_the_false_step(docket, form):
-    subject = docket.claims[f"fedau/{form}"].subject
-    proof = proof_of(docket, subject)
-    rests_on = {name for name, _ in trace(docket, proof, proof.step(proof.ends[subject.form.name])).steps}
+def test_the_theorems_do_not_rest_on_the_false_step(claim_set, form):
+    subject = claim_set.claims[f"fedau/{form}"].subject
+    proof = proof_of(claim_set, subject)
+    rests_on = {name for name, _ in trace(claim_set, proof, proof.step(proof.ends[subject.form.name])).steps}
     assert "fedau/lemma-b.3.3/S10" not in rests_on
     assert any(name.endswith("/S10'") for name in rests_on)
 
@@ -121,9 +121,9 @@ def test_theorem_2_fails_without_any_one_of_its_assumptions(bench, name):
     assert f"the proof uses {name}, which the form does not assume" in ruling.evidence
 
 
-def test_the_local_drift_needs_neither_independent_clients_nor_participation(docket):
+def test_the_local_drift_needs_neither_independent_clients_nor_participation(claim_set):
     proof = next(p for p in PROOFS if p.id == "fedau/lemma-b.3.2")
-    found = trace(docket, proof, proof.step("B.3.3"))
+    found = trace(claim_set, proof, proof.step("B.3.3"))
     names = {"smooth", "unbiased-noise", "martingale-noise", "bounded-divergence", "objective-weights"}
     assert found.assumptions == names
 

@@ -290,27 +290,27 @@ UNPROVED = {  # K = log_c T need not be a whole number
 
 
 @pytest.fixture(scope="module")
-def docket():
+def claim_set():
     claims = [c for result in (*results.RESULTS, *corollaries.RESULTS) for c in result_claims(result)]
     claims += [c for proof in PROOFS for c in proof.claims()]
     return ClaimSet.from_claims([c for c in claims if c.kind != "units"], (steps.CHECKER,))
 
 
 @pytest.mark.parametrize("proof", MINE, ids=lambda proof: proof.id)
-def test_every_step_follows_except_the_two_of_the_paper_that_are_false(docket, proof):
-    failed = {claim.id for claim in proof.claims() if docket.verdict(claim.id).outcome != "proved"}
+def test_every_step_follows_except_the_two_of_the_paper_that_are_false(claim_set, proof):
+    failed = {claim.id for claim in proof.claims() if claim_set.verdict(claim.id).outcome != "proved"}
     assert failed == {claim.id for claim in proof.claims()} & PAPER_S_OWN
-    assert not any(docket.verdict(claim.id).flags for claim in proof.claims())
+    assert not any(claim_set.verdict(claim.id).flags for claim in proof.claims())
 
 
 @pytest.mark.parametrize("proof", MINE, ids=lambda proof: proof.id)
-def test_every_form_is_proved_except_orders_without_their_cut_off_or_steps(docket, proof):
+def test_every_form_is_proved_except_orders_without_their_cut_off_or_steps(claim_set, proof):
     forms = {f"{proof.result.key}[{form.name}]" for form in proof.result.forms}
-    assert {name for name in forms if docket.verdict(name).outcome != "proved"} == forms & UNPROVED
+    assert {name for name in forms if claim_set.verdict(name).outcome != "proved"} == forms & UNPROVED
 
 
-def test_theorem_3_trusts_exchangeability_and_rao_blackwell(docket):
-    axioms = " ".join(docket.verdict("fedau/theorem-3[sharp]").axioms)
+def test_theorem_3_trusts_exchangeability_and_rao_blackwell(claim_set):
+    axioms = " ".join(claim_set.verdict("fedau/theorem-3[sharp]").axioms)
     assert "exchangeable" in axioms and "Rao-Blackwell" in axioms
 
 

@@ -49,9 +49,9 @@ def test_the_gap_of_masks_of_fixed_amplitude_grows_linearly_whatever_progressive
 
 
 def test_the_checker_of_instances_holds_both_theorems_against_exact_runs_and_refutes_two_fifths_of_them():
-    docket = ClaimSet.of("fedmrn", only=[])
+    claim_set = ClaimSet.of("fedmrn", only=[])
     for name in ("theorem-1[sharp]", "theorem-2[sharp]"):
-        claim = docket.claims[f"fedmrn/{name}"]
+        claim = claim_set.claims[f"fedmrn/{name}"]
         subject, found = claim.subject, judge_on_instances(claim)
         assert isinstance(subject, ResultForm) and found.covered > 40 and not found.refuted
         form = replace(subject.form, terms=tuple(Term(t.name, t.expression * 2 / 5) for t in subject.form.terms))
