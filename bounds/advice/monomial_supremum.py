@@ -9,19 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
-from operator import eq, ge, gt, le, lt
 from typing import Any
 
 import numpy as np
 import sympy as sp
 from scipy.optimize import linprog
 
+from fedbounds.bounds.audit.counterexample import RELATIONS
 from fedbounds.bounds.theory.expressions import parts
 from fedbounds.bounds.theory.result import Condition
 from fedbounds.bounds.theory.symbols import Notation
 
 Powers = Mapping[sp.Symbol, Fraction]
-_HOLDS = {"<=": le, "<": lt, ">=": ge, ">": gt, "==": eq}  # of numbers
 FIXED = (sp.S.One, sp.S.Half)  # values of the constants that do not grow
 WHOLE = 1e-9  # relative distance from a whole number
 
@@ -108,7 +107,7 @@ def _holds_far(condition: Condition, size: sp.Symbol) -> bool:
     """Whether a condition holds where a symbol is large."""
     slack = sp.simplify(condition.right - condition.left)
     if slack.is_number:
-        return bool(slack.is_real and _HOLDS[condition.op](sp.S.Zero, slack))
+        return bool(slack.is_real and RELATIONS[condition.op](sp.S.Zero, slack))
     limit = _limit(slack, size)
     if condition.op in ("<=", "<"):
         return limit.is_extended_positive is True
@@ -153,7 +152,7 @@ def _unbounded(ratio: sp.Expr, notation: Notation, conditions: Iterable[Conditio
         if len(at) < len(odd) or not fixed.free_symbols or fixed.free_symbols & odd or _product(fixed, []) is None:
             continue
         rest = [replace(c, left=c.left.xreplace(at), right=c.right.xreplace(at)) for c in conditions]
-        fit = all(_HOLDS[c.op](c.left, c.right) for c in rest if not (c.left.free_symbols | c.right.free_symbols))
+        fit = all(RELATIONS[c.op](c.left, c.right) for c in rest if not (c.left.free_symbols | c.right.free_symbols))
         found = _of_product(fixed, notation, rest) if fit else None
         if found is not None and found.value == sp.oo:
             return found

@@ -87,9 +87,8 @@ class StepFormula:
     @property
     def largest_factor(self) -> float | None:
         """The largest factor of the first formula at which every condition holds; None if it is not known."""
-        if any(check.answer == "fails" for check in self.checks if check not in self._size_checks):
-            return 0.0
-        if self.fails_at_every_factor:
+        not_positive = any(check.answer == "fails" for check in self.checks if check not in self._size_checks)
+        if not_positive or self.fails_at_every_factor:
             return 0.0
         factors = [check.largest_factor for check in self._size_checks if check.step == next(iter(self.formulas))]
         if 0.0 in factors:  # whatever the others are

@@ -61,6 +61,7 @@ class Finding:
     text: str  # in one line
     place: tuple[str, ...] = ()  # the keys in the theorem file that it is about
     at: Mapping[str, Any] = field(default_factory=dict)  # constants at which it shows
+    ratio: float | None = None  # of a search: the largest left-hand side over the bound
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

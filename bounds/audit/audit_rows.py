@@ -138,9 +138,8 @@ def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progr
     from fedbounds.bounds.audit.claim_set import ClaimSet
 
     paper(name)
-    keeps = use_cache and (
-        name in PAPERS or name in REFERENCES
-    )  # the content of other people's paper packages is not hashed
+    # the content of other people's paper packages is not hashed
+    keeps = use_cache and (name in PAPERS or name in REFERENCES)
     content = content_key() if keeps else ""
     cached = read_cache(name, content) if keeps else None
     stored = dict(cached[1]) if cached else {}

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
-from typing import Literal
+from operator import eq, ge, gt, le, lt
+from typing import Any, Literal
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.theory.assumptions import Assumption
@@ -22,13 +23,7 @@ Hypothesis = Assumption | Condition | str  # in words where it is neither
 Degree = Literal[
     "false as stated", "false as an inference", "false under a literal reading", "unstated but harmless", "units"
 ]  # from the gravest to the least
-RELATIONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
-    "<=": lambda left, right: left <= right,
-    "<": lambda left, right: left < right,
-    "==": lambda left, right: left == right,
-    ">=": lambda left, right: left >= right,
-    ">": lambda left, right: left > right,
-}
+RELATIONS: dict[str, Callable[[Any, Any], Any]] = {"<=": le, "<": lt, "==": eq, ">=": ge, ">": gt}
 
 
 def format_fraction(value: Number) -> str:

@@ -40,10 +40,6 @@ class Derivation:
         return f"does not follow from {', '.join(self.premises)}: {failed}"
 
 
-def _total(form: Form) -> sp.Expr:
-    return sum((term.expression for term in form.terms), sp.S.Zero)
-
-
 def _symbols(*forms: Form) -> dict[str, sp.Symbol]:
     return {str(s): s for form in forms for e in form.expressions for s in e.free_symbols}
 
@@ -55,13 +51,13 @@ def sampled_fedavg(form_name: str) -> Derivation:
     """
     key = "jhunjhunwala-2022/fedavg"
     form, *lemmas = load(key).form(form_name), *(load(f"jhunjhunwala-2022/lemma-{k}").form() for k in (5, 6, 7))
-    s, (descent, drift, sampled) = _symbols(form, *lemmas), map(_total, lemmas)
+    s, (descent, drift, sampled) = _symbols(form, *lemmas), (lemma.bound for lemma in lemmas)
     sampled = sampled.xreplace({s["dr"]: drift})
     used = s["gamma"] * s["eta"] * s["I"]
     gap = form.terms[0].expression
     c = sp.cancel(s["F"] / (gap * used * s["T"]))
     decrease = used / 2 * s["gn"] - descent.xreplace({s["er"]: drift, s["hs"]: sampled})
-    rest = _total(form) - gap
+    rest = form.bound - gap
     facts = [condition_fact(condition) for condition in form.conditions]
     steps = {"a round descends": prove(sp.expand(decrease - c * used * (s["gn"] - rest)), facts)}
     for condition in (condition for lemma in lemmas for condition in lemma.conditions):
@@ -81,7 +77,7 @@ def decaying_steps(key: str, form_name: str) -> Derivation:
     s = _symbols(form)
     L, mu = s["L"], s["mu"]
     shift, B, t = sp.Symbol("shift", positive=True), sp.Symbol("B", nonnegative=True), sp.Symbol("t", nonnegative=True)
-    least = next(one for one in _total(form).atoms(sp.Max) if one.has(s["I"]))
+    least = next(one for one in form.bound.atoms(sp.Max) if one.has(s["I"]))
     distance = form.terms[0].expression.xreplace({least: shift})
     factor = 2 * L / (mu**2 * (shift + s["K"]))  # of B: that of the sequence 4 B/mu^2/(shift + t)
     noise = s["sigma"] ** 2 * (SumOverClients(s["w"] ** 2) if "w" in s else 1 / s["N"])

@@ -8,21 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.data_files import read_data_file
 
+if TYPE_CHECKING:
+    from fedbounds.bounds.theory.symbols import Quantity
+
 PAPERS = Path(__file__).parent.parent / "papers"
-
-
-class _Quantity(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def concept(self) -> str: ...
-    @property
-    def meaning(self) -> str: ...
 
 
 @cache
@@ -37,13 +31,13 @@ def _concepts() -> Mapping[str, frozenset[str]]:
     return {name: frozenset(concepts) for name, concepts in found.items()}
 
 
-def _same(name: str, quantities: Iterable[tuple[str, _Quantity]]) -> str:
+def _same(name: str, quantities: Iterable[tuple[str, Quantity]]) -> str:
     """The symbols, of these with their quantities, that stand for what other results call so; "" if none does."""
     meant = _concepts().get(name, frozenset[str]())
     return " or ".join(f"{own} ({q.meaning})" for own, q in quantities if q.concept in meant)
 
 
-def unknown_constant(kind: str, name: str, known: Mapping[str, _Quantity]) -> FedboundsError:
+def unknown_constant(kind: str, name: str, known: Mapping[str, Quantity]) -> FedboundsError:
     """The error for a constant that does not exist: what other results call so, else the nearest names.
 
     Example:

@@ -127,12 +127,14 @@ def _defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:
 def settings_of(sweep: Sweep, device: str | None = None) -> tuple[SweepSetting, ...]:
     """The settings of a sweep, in its order, with everything recorded, on its device or another one."""
     runs = plan(record_everything(sweep), device=device)
-    found = []
+    return tuple(SweepSetting(label, some) for label, some in group_runs(runs, sweep.name))
+
+
+def group_runs(runs: Iterable[Run], name: str) -> Iterator[tuple[str, tuple[Run, ...]]]:
+    """The runs of each setting, all its seeds together, with its label; the only setting has the name of the sweep."""
     for labels, group in groupby(runs, key=lambda run: json.dumps(run.task["labels"])):
         some = tuple(group)
-        label = some[0].title.rpartition("seeds=")[0].strip() if json.loads(labels) else sweep.name
-        found.append(SweepSetting(label, some))
-    return tuple(found)
+        yield some[0].title.rpartition("seeds=")[0].strip() if json.loads(labels) else name, some
 
 
 def confront_sweep(

@@ -41,6 +41,7 @@ from fedbounds.empirical.comparison.compare_sweep import (
     check_forms,
     constants_of,
     forms_of_runs,
+    group_runs,
     has_algorithm,
     named_forms,
     settings_of,
@@ -198,7 +199,6 @@ def _settings(sweep: Sweep) -> tuple[SweepSetting, ...]:
         if not isinstance(error.__cause__, MissingData):
             raise
         why = str(error.__cause__)
-    found: dict[str, list[Run]] = {}
     for task in sweep.tasks:
         try:
             process_from_spec(task["participation"])
@@ -206,9 +206,8 @@ def _settings(sweep: Sweep) -> tuple[SweepSetting, ...]:
                 algorithm_from_spec(task["algorithm"])
         except FedboundsError as error:
             raise FedboundsError(f"{sweep.source}: {error}") from error
-        run = Run("", task)
-        found.setdefault(run.title.rpartition("seeds=")[0].strip() or sweep.name, []).append(run)
-    return tuple(SettingWithoutData(label, tuple(runs), why) for label, runs in found.items())
+    runs = [Run("", task) for task in sweep.tasks]
+    return tuple(SettingWithoutData(label, some, why) for label, some in group_runs(runs, sweep.name))
 
 
 def _reference_forms() -> Iterator[ComparedForm]:

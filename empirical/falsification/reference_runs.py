@@ -16,7 +16,7 @@ import numpy as np
 from fedbounds.bounds.advice.theorem_check import Finding
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.empirical.falsification.theorem_search import VIOLATED
+from fedbounds.empirical.falsification.theorem_runs import describe_ratio
 
 ROUNDING = 1e-25  # of a left-hand side that is a square
 Run = tuple[str, Any, Mapping[str, Any]]  # the left-hand side is one number
@@ -410,7 +410,4 @@ def compare_runs(result: Result, form: Form) -> Finding | None:
                 most, worst = ratio, {name: np.asarray(value).tolist() for name, value in constants.items()}
     if not count:
         return None
-    text = f"largest exact left-hand side over the bound in {count} runs on quadratics: {most:.4g}"
-    if most > VIOLATED:
-        return Finding("error", "search", form.name, f"violated: {text}", ("terms",), worst)
-    return Finding("ok", "search", form.name, text)
+    return describe_ratio(form, f"{count} runs on quadratics", most, worst)

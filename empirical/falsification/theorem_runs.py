@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.bounds.advice.theorem_check import Finding
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec
 from fedbounds.empirical.algorithms.spec import algorithms
@@ -33,6 +35,7 @@ INSTANCES: Mapping[str, str] = {"minibatch-sgd": "fedavg", "three-point-compress
 FEDAVG_OF_ALL = ("average-all", "average-participating", "fedau", "fedvarp", "known-participation", "mifa")
 AGGREGATES = ("minimum", "average", "last", "average iterate")
 MEASURED = ("squared gradient norm of f", "function gap", "squared distance to the minimizer")
+VIOLATED = 1 + 1e-9  # larger ratios are violations
 STEP_SIZES = ("local_step_size", "server_multiplier", "server_step_size")  # concepts
 # keys of a specification -> the concepts of constants that they are; others must have a default
 FIELDS: Mapping[str, str] = {
@@ -109,6 +112,14 @@ def _compression_error(trial: Trial) -> float:
     """The mean squared error of the compressed gradients at the start, of which the largest entries are kept."""
     gradients = np.sort(np.abs(trial.curvatures * (trial.start - trial.centers)), axis=1)
     return float((gradients[:, : gradients.shape[1] - trial.kept] ** 2).sum(1).mean())
+
+
+def describe_ratio(form: Form, compared: str, ratio: float, at: Mapping[str, Any]) -> Finding:
+    """The largest ratio of some runs as a finding: a violation at these numbers, or none."""
+    text = f"largest exact left-hand side over the bound in {compared}: {ratio:.4g}"
+    if ratio > VIOLATED:
+        return Finding("error", "search", form.name, f"violated: {text}", ("terms",), at, ratio)
+    return Finding("ok", "search", form.name, text, ratio=ratio)
 
 
 def simulated_kind(kind: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from math import ceil
 
@@ -21,7 +20,6 @@ from fedbounds.empirical.falsification.theorem_search import search_violation
 NAME = "instances"
 METHOD = "random runs with exact left-hand sides"
 ROUNDED = 5e-4  # relative error of a ratio of four digits
-RATIO = re.compile(r"\d runs .*: (\S+)$")  # the end of a finding
 UNREAD = "unread: written from memory"
 
 
@@ -62,7 +60,8 @@ def verdict(finding: Finding) -> Verdict:
     """The verdict of a search.
 
     Example:
-        >>> found = Finding("ok", "search", "explicit", "largest left-hand side over the bound in 500 runs on x: 0.8")
+        >>> text = "largest left-hand side over the bound in 500 runs on x: 0.8"
+        >>> found = Finding("ok", "search", "explicit", text, ratio=0.8)
         >>> print(verdict(found).evidence)
         largest left-hand side over the bound in 500 runs on x: 0.8; a bound too small by a factor of 1.251 is caught
     """
@@ -70,9 +69,8 @@ def verdict(finding: Finding) -> Verdict:
         return Verdict("refuted", NAME, METHOD, f"{finding.text} on {json.dumps(dict(finding.at))}")
     if finding.level == "warning":
         return Verdict("unknown", NAME, METHOD, finding.text)
-    found = RATIO.search(finding.text)
-    assert found is not None, finding.text
-    ratio = float(found[1]) * (1 - ROUNDED)
+    assert finding.ratio is not None, finding.text
+    ratio = float(f"{finding.ratio:.4g}") * (1 - ROUNDED)  # of the ratio that the text has
     caught = f"a bound too small by a factor of {ceil(1000 / ratio) / 1000:g}" if ratio else "no smaller bound"
     return Verdict("survived", NAME, METHOD, f"{finding.text}; {caught} is caught", tightness=min(ratio, 1.0))
 

@@ -66,7 +66,9 @@ def test_the_smallest_error_that_is_caught_is_that_of_the_evidence(key: str, for
 )
 def test_a_finding_becomes_a_verdict(finding: tuple[str, str], outcome: str, said: str) -> None:
     level, text = finding
-    found = verdict(Finding(level, "search", "explicit", text, at={"noise": 0.5}))  # pyright: ignore[reportArgumentType]
+    ratio = None if level == "warning" else float(text.rpartition(": ")[2])
+    finding_of = Finding(level, "search", "explicit", text, at={"noise": 0.5}, ratio=ratio)  # pyright: ignore[reportArgumentType]
+    found = verdict(finding_of)
     assert found.outcome == outcome and said in found.evidence
 
 
