@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.claim import CHECKERS, Claim, ResultForm
 from fedbounds.bounds.audit.ledger import EVIDENCE
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.display.tables import Shown, Table
@@ -39,11 +39,13 @@ def source_files() -> Iterator[tuple[str, Path]]:
 
 
 def content_key() -> str:
-    """A hash of every source file and of the solvers' versions."""
+    """A hash of every source file, of the registered checkers and of the solvers' versions."""
     digest = hashlib.sha256(platform.python_version().encode())
     for name, path in source_files():
         digest.update(f"\0{name}\0".encode())
         digest.update(path.read_bytes())
+    for point in sorted(metadata.entry_points(group=CHECKERS)):
+        digest.update(f"\0{point.name} {point.value}".encode())
     for solver in SOLVERS:
         try:
             version = metadata.version(solver)

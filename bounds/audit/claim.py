@@ -14,6 +14,7 @@ from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.printing import latex
 from fedbounds.bounds.theory.result import Condition, Form, Result
 
+CHECKERS = "fedbounds.checkers"  # the group of entry points by which other layers and packages register a checker
 ClaimKind = Literal["result", "units", "step", "limit", "erratum", "repair", "assumption", "wording"]
 Relator = Literal["<=", "=="]
 

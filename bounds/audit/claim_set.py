@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from importlib import import_module, metadata
 from types import ModuleType
 
-from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.claim import CHECKERS, Claim, ResultForm
 from fedbounds.bounds.audit.counterexample import Erratum
 from fedbounds.bounds.audit.errata import paper_errata, refuted_claims, remarks
 from fedbounds.bounds.audit.unit_claims import units_claim
@@ -18,7 +18,6 @@ from fedbounds.bounds.theory.registry import paper_module, submodule
 from fedbounds.bounds.theory.result import Result
 
 SOLVERS = ("flint", "z3")  # the extra `audit`
-CHECKERS = "fedbounds.checkers"  # the group of entry points by which other layers and packages register a checker
 OWN_CHECKERS = (  # ours, which need the extra `audit`
     "fedbounds.bounds.audit.dimension_checker",
     "fedbounds.bounds.audit.limit_checker",

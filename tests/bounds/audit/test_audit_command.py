@@ -196,6 +196,9 @@ def test_the_key_of_the_cache_covers_every_source_file(monkeypatch, tmp_path):
     assert audit_rows.content_key() == before
     here.write_text("2")
     assert audit_rows.content_key() != before
+    before = audit_rows.content_key()
+    monkeypatch.setattr(audit_rows.metadata, "entry_points", lambda group: ())
+    assert audit_rows.content_key() != before  # a checker that is not installed finds nothing
 
 
 def test_checkers_that_contradict_each_other_fail_the_audit(audited, capsys, monkeypatch):
