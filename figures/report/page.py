@@ -124,7 +124,7 @@ def slug(text: str) -> str:
     return UNSAFE.sub("-", text).strip("-.") or "unnamed"
 
 
-def figure_of(image: Path, caption: str, alternative: str) -> dict[str, Any]:
+def figure_of(image: Path, caption: str, alternative: str, verdicts: str = "") -> dict[str, Any]:
     """The arguments of the macro `figure`: an image beside the page, and its data."""
     return {
         "image": image.name,
@@ -133,6 +133,7 @@ def figure_of(image: Path, caption: str, alternative: str) -> dict[str, Any]:
         "caption": caption[:1].upper() + caption[1:],
         "alternative": FORMULA.sub(r"\1", alternative),
         "long": len(caption) > LONG,
+        "verdicts": verdicts,
     }
 
 

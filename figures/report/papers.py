@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -113,8 +114,8 @@ def find_committed_figures(paper: str) -> Path | None:
 
 
 def figures_in(folder: Path) -> list[dict[str, Any]]:
-    """The figures of a folder by name; a manifest without image is an error."""
-    found = []
+    """The figures of a folder by name, with the verdicts on their claims; a manifest without image is an error."""
+    found, about = [], claims_in(folder)
     for path in sorted(folder.glob("*.json")):
         try:
             document = json.loads(read_text(path, str(path), LARGEST))
@@ -126,8 +127,21 @@ def figures_in(folder: Path) -> list[dict[str, Any]]:
         images = [path.with_suffix(ending) for ending in (".png", ".svg") if path.with_suffix(ending).is_file()]
         if not images:
             raise FedboundsError(f"{path} is about a figure that is not there: no .png or .svg beside it")
-        found.append({"name": path.stem, **figure_of(images[0], caption, alternative)})
+        claims = [claim for claim in about if path.stem in _figures_of_source(claim["source"])]
+        verdicts = describe_counts(claims) if claims else ""
+        found.append({"name": path.stem, **figure_of(images[0], caption, alternative, verdicts)})
     return found
+
+
+def _figures_of_source(source: str) -> list[str]:
+    """The names of the figures that a claim's source is about; none for what is compared as printed."""
+    if source.endswith("as printed"):
+        return []
+    drawn = re.match(r"(Figure|Table)s? ((?:[A-Z]\.)?[\d.]+(?:, (?:[A-Z]\.)?[\d.]+)*)", source)
+    if drawn:
+        return [f"{drawn[1]}-{number}".lower() for number in drawn[2].split(", ")]
+    last = source.rpartition(", ")[2]
+    return [last] if last in ("rate", "ratio") else []
 
 
 def claims_in(folder: Path) -> list[dict[str, str]]:

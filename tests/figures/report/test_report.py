@@ -434,6 +434,22 @@ def test_the_page_of_a_paper_has_its_results_errata_figures_and_claims(place, na
     assert room.reference.split(",")[0] in page.text and room.bibtex.split("{")[1].split(",")[0] in page.text
 
 
+def test_a_figure_of_a_paper_has_the_verdicts_on_the_claims_about_it():
+    for room in PAPERS:
+        folder = find_committed_figures(room)
+        shown = {one["name"]: one["verdicts"] for one in figures_in(folder)}
+        with open(folder / "claims.csv", newline="") as file:
+            sources = Counter(row["source"] for row in csv.DictReader(file))
+        for source, count in sources.items():
+            if (found := re.match(r"(Figure|Table) ([A-Z0-9.]+)(, ours)?$", source)) is None:
+                continue
+            words = shown[f"{found[1]}-{found[2]}".lower()]
+            assert sum(map(int, re.findall(r"\d+", words))) == count, (room, source, words)
+    toy = {one["name"]: one["verdicts"] for one in figures_in(find_committed_figures("arbitrary-participation"))}
+    assert toy["figure-b.1"] == toy["figure-b.2"] == "1 is reproduced"  # of "Figures B.1, B.2"
+    assert toy["rate"] and toy["ratio"] and not toy["tightness"]
+
+
 def test_a_paper_without_figures_says_how_to_draw_them(place, monkeypatch):
     (place / "bare").mkdir(exist_ok=True)
     assert reported("--paper", "fedmrn", "--figures", "bare", "--out", "unseen") == 0
@@ -449,10 +465,11 @@ def test_a_folder_of_figures_that_lacks_one_or_is_something_else_is_reported(pla
     odd = place / "gallery"
     odd.mkdir()
     (odd / "notes.json").write_text("[1, 2]")
-    (odd / "claims.csv").write_text("a,b\n1,2\n")
     assert figures_in(odd) == []
+    (odd / "claims.csv").write_text("a,b\n1,2\n")
     assert reported("--paper", "fedmrn", "--figures", "gallery", "--out", "nothing") == 2
     assert "not a table of claims" in capsys.readouterr().err
+    (odd / "claims.csv").unlink()
     (odd / "lost.json").write_text(json.dumps({"schema": "fedbounds.figure/1", "caption": "c", "alternative": "a"}))
     assert reported("--paper", "fedmrn", "--figures", "gallery", "--out", "nothing") == 2
     assert "lost.json" in capsys.readouterr().err and not (place / "nothing").exists()
