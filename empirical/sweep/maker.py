@@ -68,12 +68,16 @@ class Maker:
         return found, [run for run in batch if not statuses[run.key].finished]
 
     def _make_and_save(self, batch: Batch) -> Iterator[RunUpdate]:
-        started, clock, waiting = datetime.now(UTC), time.perf_counter(), iter(batch)
+        started, clocks, waiting = datetime.now(UTC), _clocks(), iter(batch)
 
         def about(run: Run, among: int) -> dict[str, Any]:
             when = {"started": started.isoformat(timespec="seconds"), "peak_bytes": peak_bytes()}
-            seconds = round((time.perf_counter() - clock) / among, 3)
-            return {"task": run.task, "seconds": seconds, "provenance": {**self.facts, **when}}
+            passed = (round((now - before) / among, 3) for now, before in zip(_clocks(), clocks, strict=True))
+            return {
+                "task": run.task,
+                **dict(zip(("seconds", "processor_seconds"), passed, strict=True)),
+                "provenance": {**self.facts, **when},
+            }
 
         try:
             for traces in self._traces(batch):
@@ -81,7 +85,7 @@ class Maker:
                 facts = [about(run, len(traces)) for run in some]
                 for run, trace, fact in zip(some, traces, facts, strict=True):
                     yield RunUpdate(run.key, self.store.save(run.key, trace, fact, sync=_is_long(fact)))
-                clock = time.perf_counter()
+                clocks = _clocks()
         except CannotWrite:
             raise
         except Exception as error:
@@ -97,6 +101,11 @@ class Maker:
         from fedbounds.empirical.sweep.task import run_together
 
         return run_together([run.task for run in batch])
+
+
+def _clocks() -> tuple[float, float]:
+    """The time and the processor time of this process, in seconds."""
+    return time.perf_counter(), time.process_time()
 
 
 def _is_long(facts: Mapping[str, Any]) -> bool:

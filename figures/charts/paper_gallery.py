@@ -17,7 +17,7 @@ from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, new_figure
 
 SMOOTH = 0.03  # the papers' moving average over 3 % of the points
-SECONDS = "core_seconds"  # array of a trace: the measured seconds of each seed on one core
+SECONDS = "core_seconds"  # array of a trace: the measured processor seconds of each seed
 Traces = Mapping[str, Sequence[Trace]]
 
 
@@ -44,7 +44,8 @@ def traces_of(
         if outcome.failed:
             raise FedboundsError(f"{sweep.name}, {outcome.run.title}: {outcome.status}")
         trace, record = store.load(outcome.run.key), store.read_status(outcome.run.key).record
-        grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(_with_seconds(trace, record["seconds"]))
+        seconds = record.get("processor_seconds", record["seconds"])  # records of earlier versions lack the first
+        grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(_with_seconds(trace, seconds))
     return grouped
 
 

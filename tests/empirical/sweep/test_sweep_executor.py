@@ -46,6 +46,14 @@ def test_a_run_that_raises_is_recorded_and_the_others_go_on(workers: int, tmp_pa
     assert "in stand_in" in record["traceback"] and record["task"] == runs[1].task
 
 
+def test_a_record_has_the_time_of_a_run_and_the_processor_time_without_waiting(tmp_path: Path) -> None:
+    runs, store = runs_of(["takes a moment", "fine"]), Store(tmp_path)
+    execute(runs, store, workers=0, run_task=stand_in)
+    waited, fine = (store.read_status(run.key).record for run in runs)
+    assert waited["seconds"] >= 0.2 and waited["processor_seconds"] <= waited["seconds"] - 0.15
+    assert fine["processor_seconds"] >= 0
+
+
 def test_a_failed_run_is_made_again_only_on_request(tmp_path: Path) -> None:
     runs = runs_of(["fine", "raises"])
     store = Store(tmp_path)
