@@ -498,6 +498,20 @@ def test_start_up_imports_nothing_heavy(code: str) -> None:
     assert not loaded & {"sympy", "scipy", "numpy", "torch", "matplotlib", "sklearn", "xarray", "pandas"}
 
 
+def test_modules_that_take_long_to_import_are_imported_where_they_are_used() -> None:
+    """Every process of a sweep would wait for them: `scipy.stats` alone takes longer than the library itself."""
+    slow = ("scipy.stats", "scipy.io", "sklearn", "xarray", "pandas")
+    wrong = [
+        f"{place(path, node)} imports {name}"
+        for path in LIBRARY
+        if path.relative_to(ROOT).parts[0] != "figures"
+        for node in tree(path).body
+        for _, name in imports(ast.Module([node], []))
+        if isinstance(node, ast.Import | ast.ImportFrom) and f"{name}.".startswith(tuple(f"{one}." for one in slow))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_evaluating_a_bound_loads_neither_torch_nor_matplotlib_nor_an_optimizer() -> None:
     constants = "L=1 F=1 I=2 P=4 T=1000 gamma=0.001 eta=2 rho=0.5 sigma=1 nu=1 beta=1 delta=0"
     settings = [word for constant in constants.split() for word in ("--set", constant)]
