@@ -376,7 +376,7 @@ def test_every_invariant_catches_some_bug():
     assert set().union(*(broken for _, _, broken in MUTANTS.values())) == INVARIANTS.keys() - {"reference twin"}
 
 
-@pytest.mark.usefixtures("no_shrinking")
+@pytest.mark.usefixtures("no_causes")
 @pytest.mark.parametrize("bug", [name for name in MUTANTS if "fourth" in name or "three" in name])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_bugs_of_many_participants_are_found_in_the_default_cases_too(bug, seed):
