@@ -83,6 +83,12 @@ def no_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedbounds.empirical.invariants.search.SHRINKING", 0)
 
 
+@pytest.fixture
+def no_causes(monkeypatch: pytest.MonkeyPatch, no_shrinking: None) -> None:
+    """Searches that say what is broken, neither in a small case nor why."""
+    monkeypatch.setattr("fedbounds.empirical.invariants.search.likely_cause", lambda *_: None)
+
+
 settings.register_profile(
     "fixed",
     max_examples=40,  # many more by hand, see below

@@ -66,7 +66,15 @@ def tree(path: Path) -> ast.Module:
 @cache
 def nodes(module: ast.AST) -> tuple[ast.AST, ...]:
     """All nodes of a module, breadth first: a call comes before its function."""
-    return tuple(ast.walk(module))
+    found = [module]
+    for node in found:  # which grows
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                found += [each for each in value if isinstance(each, ast.AST)]
+            elif isinstance(value, ast.AST) and name != "ctx":
+                found.append(value)
+    return tuple(found)
 
 
 def place(path: Path, node: ast.AST) -> str:
@@ -496,6 +504,19 @@ def test_start_up_imports_nothing_heavy(code: str) -> None:
     loaded = modules_after(code)
     assert "fedbounds" in loaded
     assert not loaded & {"sympy", "scipy", "numpy", "torch", "matplotlib", "sklearn", "xarray", "pandas"}
+
+
+def test_modules_that_take_long_to_import_are_imported_where_they_are_used() -> None:
+    """Every process of a sweep would wait for them: `scipy.stats` alone takes longer than the library itself."""
+    slow = ("scipy.stats", "scipy.io", "sklearn", "xarray", "pandas")
+    wrong = [
+        f"{place(path, node)} imports {name}"
+        for path in LIBRARY
+        if path.relative_to(ROOT).parts[0] != "figures"
+        for node, name in imports(tree(path))
+        if node in tree(path).body and f"{name}.".startswith(tuple(f"{one}." for one in slow))
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_evaluating_a_bound_loads_neither_torch_nor_matplotlib_nor_an_optimizer() -> None:

@@ -170,7 +170,7 @@ def test_an_audit_lists_every_module_that_its_command_loads() -> None:
 import sys
 from fedbounds.command_line import main
 
-main(["audit", "tdcd/theorem-1", "--no-cache", "--json"])
+main(["audit", "tdcd/lemma-1", "--no-cache", "--json"])
 print(*(module.__file__ for module in [*sys.modules.values()] if hasattr(module, "__file__")), sep="\\n")
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)

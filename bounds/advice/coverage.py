@@ -7,6 +7,7 @@ covers the setting under a condition if some hold for a part of it only; otherwi
 from __future__ import annotations
 
 import csv
+import functools
 import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -277,7 +278,7 @@ def coverage(result: Result, form: Form, scope: Iterable[Assumption], setting: P
 
 
 def _together(tables: Iterable[np.ndarray]) -> np.ndarray:
-    return np.minimum.reduce(np.broadcast_arrays(*tables))
+    return functools.reduce(np.minimum, tables)
 
 
 def _conflict(tables: list[tuple[Assumption, np.ndarray]]) -> list[Assumption]:

@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -330,14 +330,20 @@ def _sources(paper: str) -> set[str]:
 def _imported(name: str) -> Iterator[str]:
     """The files of the package that one of its modules imports, and their data files."""
     with open(os.path.join(ROOT, name), "rb") as file:
-        module = ast.parse(file.read())
-    for node in ast.walk(module):
-        if isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith(f"{PACKAGE}."):
-            for place in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
-                inside = place.removeprefix(PACKAGE).strip(".").replace(".", "/")
-                for file in (f"{inside}.py", f"{inside}.toml", f"{inside}/__init__.py".strip("/")):
-                    if os.path.isfile(os.path.join(ROOT, file)):
-                        yield file
+        places = _imported_places(file.read())
+    for place in places:
+        inside = place.removeprefix(PACKAGE).strip(".").replace(".", "/")
+        for found in (f"{inside}.py", f"{inside}.toml", f"{inside}/__init__.py".strip("/")):
+            if os.path.isfile(os.path.join(ROOT, found)):
+                yield found
+
+
+@cache
+def _imported_places(source: bytes) -> tuple[str, ...]:
+    """The modules of the package that a source imports, and the names that it imports from them."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom) and node.module]
+    inside = [node for node in nodes if f"{node.module}.".startswith(f"{PACKAGE}.")]
+    return tuple(f"{node.module}{name}" for node in inside for name in ("", *(f".{a.name}" for a in node.names)))
 
 
 def _write_notation(result: CompiledResult) -> dict[str, Any]:

@@ -96,9 +96,10 @@ def _levels(cover: Cover) -> np.ndarray:
 
 def restrict_levels(levels: np.ndarray, setting: ProblemClass) -> np.ndarray:
     """The part of a table of levels that a setting leaves possible."""
-    rows = zip(levels.shape, AXES.values(), strict=True)
-    picked = [[[*a.kinds].index(k) for k in setting.kinds(a.name)] if size > 1 else [0] for size, a in rows]
-    return levels[np.ix_(*picked)]
+    for place, (size, known) in enumerate(zip(levels.shape, AXES.values(), strict=True)):
+        if size > 1 and len(kinds := setting.kinds(known.name)) < size:
+            levels = levels.take([i for i, kind in enumerate(known.kinds) if kind in kinds], axis=place)
+    return levels
 
 
 ANYWHERE: Box = ()

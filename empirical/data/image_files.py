@@ -15,7 +15,6 @@ from typing import BinaryIO, cast
 
 import numpy as np
 from PIL import Image
-from scipy.io import loadmat, whosmat
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.user_files import open_regular
@@ -74,6 +73,8 @@ def read_svhn(path: Path) -> tuple[np.ndarray, np.ndarray]:
     The format: `X`, unsigned bytes (32, 32, 3, samples), and `y`, (samples, 1), from 1 to 10, where 10 stands for the
     digit 0.
     """
+    from scipy.io import loadmat, whosmat  # takes its time
+
     with _open_file(path) as file:
         _check_unpacked_size(path, file)
         file.seek(0)

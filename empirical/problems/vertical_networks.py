@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
-from scipy.stats import hypergeom
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
@@ -483,6 +482,8 @@ class VerticalNetworks(Vertical):
 
 def sub_batches(samples: int, sizes: Sequence[int] | np.ndarray, batch: int) -> np.ndarray:
     r"""$\mathbb E[1/b\mid b\ge1]-1/m$ for the number b of a batch's samples that a client with m of them holds."""
+    from scipy.stats import hypergeom  # takes its time
+
     found = []
     for m in np.asarray(sizes).tolist():
         b = np.arange(max(1, batch - (samples - m)), min(m, batch) + 1)

@@ -209,17 +209,19 @@ def autograd(table, draw, *, rounds, local_steps, step_size):
     theta = [torch.from_numpy(start) for start in table.starts]
     models = [torch.cat(theta)]
     for r in range(rounds):
-        batch = torch.from_numpy(draw(r * local_steps))
+        drawn = draw(r * local_steps)
+        batch = torch.from_numpy(drawn)
         phi = torch.stack([X[j][batch] @ theta[j] + o[j][batch] for j in range(len(X))])
         after = []
         for j, silo in enumerate(table.clients):
             copies = []
             for ids in silo:
-                at = torch.isin(batch, torch.from_numpy(ids))
-                rest = (phi.sum(0) - phi[j])[at] + o[j][batch[at]]
+                at = torch.from_numpy(np.flatnonzero(np.isin(drawn, ids)))
+                here = batch[at]
+                rest, features, labels = (phi.sum(0) - phi[j])[at] + o[j][here], X[j][here], y[here]
                 own = theta[j].clone().requires_grad_()
                 for _ in range(local_steps):
-                    z, labels = rest + X[j][batch[at]] @ own, y[batch[at]]
+                    z = rest + features @ own
                     loss = (
                         (z - labels) ** 2 / 2
                         if table.loss == "least squares"

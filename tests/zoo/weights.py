@@ -102,14 +102,15 @@ ZOO.variant("lists of intervals")(estimator())
 @ZOO.variant("counters, in torch")
 def counters(participated, cutoff):
     present = torch.from_numpy(participated)
-    M, S, omega, rows = torch.zeros(present.shape[1]).double(), torch.zeros(present.shape[1]).double(), None, []
-    omega = torch.ones_like(M)
+    M, S = (torch.zeros(present.shape[1]).double() for _ in range(2))
+    omega, rows = torch.ones_like(M), []
     for here in present:
         rows.append(omega)
         S = S + 1
         ended = here | (cutoff == S)
-        omega = torch.where(ended, (M * omega * (M > 0) + S) / (M + 1), omega)
-        M, S = M + ended, torch.where(ended, 0.0, S)
+        if ended.any():
+            omega = torch.where(ended, (M * omega + S) / (M + 1), omega)
+            M, S = M + ended, S * ~ended
     return torch.stack(rows)
 
 

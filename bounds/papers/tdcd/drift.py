@@ -30,6 +30,8 @@ def drift_growth(x: ArrayLike, steps: ArrayLike) -> np.ndarray:
     weight = count * (count - 1) / 2 * little  # binomial(Q, k+1) x^k at k = 1
     series = weight * little
     for k in range(2, SERIES + 1):
+        if not weight.any():  # so are all terms that follow
+            break
         weight = weight * (count - k) / (k + 1) * little
         series = series + weight * ((2 + little) ** k - 2)
     return np.where(steps == 1, 0.0, np.where(small, series, closed))

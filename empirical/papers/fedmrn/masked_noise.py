@@ -12,7 +12,6 @@ from typing import Literal, TypeVar, get_args
 
 import numpy as np
 import torch
-from scipy.special import erf
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count
@@ -158,6 +157,8 @@ def _uniform_error(x: np.ndarray, a: float, signed: bool) -> np.ndarray:
 
 
 def _gaussian_error(x: np.ndarray, a: float, signed: bool) -> np.ndarray:
+    from scipy.special import erf  # takes its time
+
     below = erf(x / (a * math.sqrt(2)))
     cut = 2 * x * a * math.sqrt(2 / math.pi) * -np.expm1(-((x / a) ** 2) / 2)
     return a**2 * (1 if signed else below) + x**2 * (2 * below - 1) - cut

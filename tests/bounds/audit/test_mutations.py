@@ -64,7 +64,9 @@ def test_no_error_of_a_sample_falls_into_a_gap(paper):
     bench = Bench.of(claim_set(paper).claims.values(), CHECKERS)
     sample = bench.sample(1)  # all of them are judged by hand
     assert len({mutation.kind for mutation in sample}) == len(sample) == KINDS
-    found = [bench.judged(mutation) for mutation in sample[PAPERS.index(paper) % 2 :: 2]]  # two papers for each kind
+    found = [
+        bench.judged(mutation) for mutation in sample[PAPERS.index(paper) % 3 :: 3]
+    ]  # one or two papers for each kind
     assert [str(ruling) for ruling in found if ruling.outcome == GAP] == []
     assert sum(ruling.outcome == CAUGHT for ruling in found) > len(found) / 2
 

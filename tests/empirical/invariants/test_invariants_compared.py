@@ -91,7 +91,7 @@ def reference_named(problem, weights, *, cutoff, **numbers):
     return reference_run("fedau")(problem, weights, cutoff=cutoff, **numbers)
 
 
-def test_no_cutoff_makes_fedau_of_what_is_not(no_shrinking):
+def test_no_cutoff_makes_fedau_of_what_is_not(no_causes):
     """Without cutoff= it is compared with every cut-off: wrong is wrong, right stays unverified."""
     assert check_invariants(mifa, algorithm="fedau", invariants=["reference twin"]).broken
     wrong = check_invariants(fedau_with_its_own_weights, algorithm="fedau", invariants=["reference twin"], cutoff=4)
@@ -106,14 +106,19 @@ def fedau_of(cutoff):
     return run
 
 
+AGAINST_ITS_TWIN = {"algorithm": "fedau", "invariants": ["reference twin"], **FEW}
+
+
 @pytest.mark.parametrize("own", [math.inf, 49, 51, 40])
-def test_a_given_cutoff_is_exceeded_by_some_case(own, no_shrinking):
-    names = {"algorithm": "fedau", "invariants": ["reference twin"], **FEW}
-    assert check_invariants(fedau_of(own), cutoff=50, **names).broken
-    check_invariants(fedau_of(50), cutoff=50, **names).raise_if_broken()
+def test_a_given_cutoff_is_exceeded_by_some_case(own, no_causes):
+    assert check_invariants(fedau_of(own), cutoff=50, **AGAINST_ITS_TWIN).broken
     one = cases(multipliers=(1.0,))
-    assert check_invariants(fedau_of(own), cutoff=50, cases=one, **names).broken
-    assert own == math.inf or check_invariants(fedau_of(own), cutoff=math.inf, **names).broken
+    assert check_invariants(fedau_of(own), cutoff=50, cases=one, **AGAINST_ITS_TWIN).broken
+    assert own == math.inf or check_invariants(fedau_of(own), cutoff=math.inf, **AGAINST_ITS_TWIN).broken
+
+
+def test_the_given_cutoff_is_kept_by_the_right_one():
+    check_invariants(fedau_of(50), cutoff=50, **AGAINST_ITS_TWIN).raise_if_broken()
 
 
 def test_a_cutoff_that_no_case_exceeds_is_not_compared():
@@ -131,7 +136,7 @@ def test_a_wrong_cutoff_is_shrunk_to_a_few_rounds_of_one_client():
     assert found.case.problem.clients == 1 and found.case.rounds < 9 and found.case.problem.noises is None
 
 
-def test_a_given_interval_is_completed_by_some_case(no_shrinking):
+def test_a_given_interval_is_completed_by_some_case(no_causes):
     def never(problem, weights, *, multiplier, interval, **numbers):
         return generalized_fedavg(problem, weights, multiplier=1.0, interval=interval, **numbers)
 
@@ -142,7 +147,7 @@ def test_a_given_interval_is_completed_by_some_case(no_shrinking):
     assert not check_invariants(generalized_fedavg, cases=short, invariants=["reference twin"], **FEW).passed
 
 
-def test_a_run_that_reads_the_cutoff_from_its_keywords_is_compared(no_shrinking):
+def test_a_run_that_reads_the_cutoff_from_its_keywords_is_compared(no_causes):
     names = {"algorithm": "fedau", "invariants": ["reference twin", "translation"], **FEW}
     check_invariants(lambda problem, q, **n: fedau_of(n["cutoff"])(problem, q, **n), **names).raise_if_broken()
     late = names | {"examples": 50}
@@ -160,7 +165,7 @@ def test_an_algorithm_without_reference_needs_a_twin():
 
 
 @pytest.mark.parametrize("kind", ["average-participating", "average-all", "fedvarp", "mifa", "frozen-gradient"])
-def test_the_references_of_the_other_algorithms_are_compared_by_default(kind, no_shrinking):
+def test_the_references_of_the_other_algorithms_are_compared_by_default(kind, no_causes):
     run = reference_run(kind)
     check_invariants(lambda problem, q, **numbers: run(problem, q, **numbers), algorithm=kind, **FEW).raise_if_broken()
     report = check_invariants(plain_fedavg, algorithm=kind, invariants=["reference twin"])
@@ -187,7 +192,7 @@ def test_a_comparison_without_cases_is_no_pass():
     assert not report.passed and "NOT COMPARED with the reference: no case was drawn" in str(report)
 
 
-def test_a_run_that_changes_what_it_is_given_is_broken(no_shrinking):
+def test_a_run_that_changes_what_it_is_given_is_broken(no_causes):
     def normalizing(problem, weights, **numbers):
         weights *= 1 + 1e-3
         return generalized_fedavg(problem, weights / (1 + 1e-3), **numbers)

@@ -126,9 +126,10 @@ def test_a_worker_is_no_scheduler_and_says_whose_it_is(cluster: Cluster, tmp_pat
 
 
 def test_a_scheduler_that_is_killed_ends_the_sweep_in_a_line_and_what_is_finished_is_kept(
-    started: Callable[..., Cluster], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    cluster, store = started(1), Store(tmp_path)
+    """The last test of this cluster."""
+    store = Store(tmp_path)
     runs = runs_of(["fine", "takes long", "fine"])
     began = []
 

@@ -126,7 +126,7 @@ def test_a_bug_is_found_by_the_invariant_that_speaks_of_it(bug):
     assert not breaks_with(fed_norm_sgda, MINIMAX_INVARIANTS[name], first_broken(planted(old, new), name))
 
 
-@pytest.mark.usefixtures("no_shrinking")
+@pytest.mark.usefixtures("no_causes")
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_bug_of_four_players_is_found_in_the_default_games_too(seed):
     run = planted(*BUGS["the last of more than three is left out"][:2])

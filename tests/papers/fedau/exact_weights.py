@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 from fedbounds.bounds.errors import FedboundsError
@@ -18,21 +19,23 @@ def exact_weight_moments(p: Fraction, K: int | None, rounds: int) -> list[tuple[
     if K is not None:
         check_count("K", K, why="or None for no cut-off")
     check_count("rounds", rounds)
-    states: dict[tuple[int, int], Fraction] = {(0, 0): Fraction(1)}  # (intervals, rounds since the last)
+    present, absent, outcomes = p.numerator, p.denominator - p.numerator, 1
+    states = {(0, 0): 1}  # (intervals, rounds since the last): the probability, times the number of outcomes
     moments = []
     for t in range(rounds):
-        mean = error = Fraction(0)
-        for (intervals, since), probability in states.items():
-            weight = Fraction(t - since, intervals) if intervals else Fraction(1)
-            mean += probability * weight
-            error += probability * (p * weight - 1) ** 2
-        moments.append((mean, error))
-        following: dict[tuple[int, int], Fraction] = {}
-        for (intervals, since), probability in states.items():
-            completed, running = (intervals + 1, 0), (intervals, since + 1)
-            absent = completed if since + 1 == K else running
-            for state, chance in ((completed, p), (absent, 1 - p)):
-                if chance:
-                    following[state] = following.get(state, Fraction(0)) + probability * chance
-        states = following
+        first, second = Counter[int](), Counter[int]()  # by the number of intervals: of their sums
+        for (intervals, since), share in states.items():
+            total = t - since if intervals else 1
+            first[intervals or 1] += share * total
+            second[intervals or 1] += share * total**2
+        mean = sum((Fraction(value, k) for k, value in first.items()), Fraction(0)) / outcomes
+        square = sum((Fraction(value, k * k) for k, value in second.items()), Fraction(0)) / outcomes
+        moments.append((mean, p * p * square - 2 * p * mean + 1))
+        following = Counter[tuple[int, int]]()
+        for (intervals, since), share in states.items():
+            ended = (intervals + 1, 0)
+            following[ended] += share * present
+            following[ended if since + 1 == K else (intervals, since + 1)] += share * absent
+        states = {state: share for state, share in following.items() if share}
+        outcomes *= p.denominator
     return moments

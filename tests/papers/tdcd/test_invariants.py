@@ -146,7 +146,7 @@ def test_every_invariant_says_in_a_line_what_it_is():
 def test_a_bug_is_found_by_the_invariant_that_speaks_of_it_and_named(bug):
     of, changes, name, cause = ALL[bug]
     run, names = planted(*changes, of=of), [name, "reference twin"]
-    report = check_vertical(run, invariants=names, examples=80, cases=st.sampled_from(drawn_cases()))
+    report = check_vertical(run, invariants=names, examples=40, cases=st.sampled_from(drawn_cases()))
     assert [verdict.name for verdict in report.broken] == names
     if cause is None:
         assert report.cause is not None and report.cause.startswith(
