@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedbounds.bounds.audit.status import NOT_COMPARED, UNREAD
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -387,8 +388,8 @@ def status_reasons(form: CompiledForm, *, trusted: bool = False) -> tuple[str, .
     """
     standing, reasons = form.standing(), []
     verdict = standing.verdict
-    if standing.unread:
-        reasons.append("it was written down without its text (*): compare it with the source first")
+    if verdict == UNREAD:
+        reasons.append(NOT_COMPARED)
     if form.measure.lower:
         reasons.append("it is a lower bound: some problem of the class is above it, and yours may be below")
     if form.order_only:
