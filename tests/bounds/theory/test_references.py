@@ -271,3 +271,9 @@ def test_runs_are_searched_and_exceed_a_bound_that_is_too_small(
     )
     smaller = read_theorem_file(path)
     assert search_violation(smaller, smaller.result.form(form)).level == "error"
+
+
+def test_the_readme_counts_the_reference_theorems_that_list_shows() -> None:
+    listed = [line for line in run("list", "--paper", "references")[1].splitlines() if line.startswith("  ")]
+    counted = re.search(r"(\d+) reference theorems of the field", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert counted and int(counted[1]) == len(listed)
