@@ -383,8 +383,14 @@ def _quantity(at: _Document, place: Sequence[str], name: str, row: Mapping[str, 
         ) from None
     meaning = row.get("meaning", like.meaning if like else concept.replace("_", " "))
     shape = ("clients",) if row.get("per_client", bool(like and like.shape)) else ()
-    return Quantity(name, _text(at, place, row.get("latex", sp.latex(sp.Symbol(name)))), meaning, concept, domain,
+    return Quantity(name, _text(at, place, row.get("latex", _latex_of(name))), meaning, concept, domain,
                     dimension, shape, total=like.total if like else None)  # fmt: skip
+
+
+def _latex_of(name: str) -> str:
+    """How a symbol is written where its file does not say: one of several letters upright."""
+    written = sp.latex(sp.Symbol(name))
+    return rf"\mathrm{{{name}}}" if len(name) > 1 and written == name else written
 
 
 def _definitions(at: _Document, place: Sequence[str], table: Any, names: Mapping[str, sp.Expr]) -> dict[str, sp.Expr]:

@@ -83,6 +83,17 @@ def test_every_form_is_drawn(key: str, form: str) -> None:
         draw_once(formula)
 
 
+@each
+def test_every_symbol_is_written_as_one_symbol_and_as_no_other(key: str) -> None:
+    result = load(key)
+    for form in result.forms:
+        used = [q for q in result.notation.values() if q.symbol in form.symbols]
+        letters = {q.name: re.sub(r"\\[A-Za-z]+", " ", q.latex) for q in used}  # without commands
+        assert not [name for name, latex in letters.items() if re.search("[A-Za-z]{2}", latex)]
+        assert not [q.name for q in used if "mathrm" in q.latex]  # its file gives none
+        assert len({q.latex for q in used}) == len(used)
+
+
 # --- Status ---
 
 LEDGER = "run fedbounds audit --paper references --write"
