@@ -11,7 +11,7 @@ import numpy as np
 
 from fedbounds.bounds.advice.reference_check import compare_with_references
 from fedbounds.bounds.advice.theorem_check import Finding, check_result, worst
-from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.display.plain_text import both_sides, number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.user_files import read_toml
@@ -219,8 +219,8 @@ def _what_to_give(rows: Sequence[RunLegality]) -> str:
 def _block(row: RunLegality) -> Iterator[str]:
     yield f"  {row.claim}: {row.answer}"
     for c in row.conditions:
-        sides = f"{number(float(c.left))} {'<' if c.left < c.right else '>' if c.left > c.right else '='} "
-        text = f"{c.text}   ({sides}{number(float(c.right))})"
+        sign = "<" if c.left < c.right else ">" if c.left > c.right else "="
+        text = f"{c.text}   ({both_sides(float(c.left), float(c.right), f' {sign} ')})"
         if not np.all(c.holds) and c.limits and c.limit:
             text += f"; {'largest' if c.condition.printed().caps else 'smallest'} legal {c.limits}: {c.limit}"
         yield from options.hanging(f"    {'holds' if np.all(c.holds) else 'fails'}  ", text)
@@ -294,7 +294,7 @@ def _condition_lines(one: FormulaCheck) -> Iterator[str]:
     if one.answer == "fails" and one.at:
         text += f" at {', '.join(f'{name}={number(value)}' for name, value in one.at.items())}"
     if one.answer == "fails" and one.left == one.left:
-        text += f" ({number(one.left)} against {number(one.right)})"
+        text += f" ({both_sides(one.left, one.right)})"
     if one.answer == "holds":
         text += f": {one.how}"
     mark = {"holds": "ok   ", "fails": "error", "no counterexample": "open "}[one.answer]

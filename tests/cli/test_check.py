@@ -64,6 +64,13 @@ def test_a_form_is_written_as_in_all_commands_or_as_it_is_printed(capsys, form):
     assert f"{THEOREM}[printed]   gamma" in capsys.readouterr().out
 
 
+def test_sides_that_differ_look_different(capsys):
+    assert main(["eval", "descent.toml", "F=1", "T=9", "L=1", "gamma=1.0000000001"]) == 0
+    assert "gamma <= 1/L   (1.0000000001 against 1)" in capsys.readouterr().out
+    assert main(["check", "--against", "descent.toml", "--step", "1.0000000001/L"]) == 1
+    assert "(1.0000000001 against 1)" in capsys.readouterr().out
+
+
 def test_a_run_file_as_json(capsys):
     assert main(["check", "large.toml", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
