@@ -68,7 +68,7 @@ ASSUMPTIONS: Mapping[str, Assumption] = {
 }
 OF_FILE = (
     "key", "kind", "title", "statement", "source", "bibtex", "history", "bound", "measure", "expectation",
-    "given", "setting", "algorithm", "uses", "default", "symbols", "where", "assumptions", "forms",
+    "given", "setting", "algorithm", "uses", "improves", "default", "symbols", "where", "assumptions", "forms",
 )  # fmt: skip
 OF_FORM = (
     "terms", "conditions", "assumptions", "step_sizes", "order_only", "hides", "hidden", "asymptotic", "note", "where",
@@ -82,7 +82,8 @@ class TheoremFile:
     result: Result
     bibtex: str = ""
     setting: ProblemClass | None = None
-    uses: tuple[str, ...] = ()  # keys of the results that it rests on or improves
+    uses: tuple[str, ...] = ()  # keys of the results that its proof rests on
+    improves: tuple[str, ...] = ()  # keys of the results that it improves on, extends or matches
     history: tuple[Mapping[str, str], ...] = ()  # date, version, source, how it was read and what changed
     text: str = ""  # of the file
 
@@ -233,7 +234,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         result,
         _text(at, ["bibtex"], document.get("bibtex", "")),
         setting,
-        tuple(_texts(at, ["uses"], document.get("uses", []))),
+        *(tuple(_texts(at, [name], document.get(name, []))) for name in ("uses", "improves")),
         history,
         text,
     )
