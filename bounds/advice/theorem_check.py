@@ -31,6 +31,7 @@ from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation, Quantity
 Level = Literal["ok", "warning", "error"]
 DRAWS = 4096  # settings of constants
 ROUNDING = 1e-9
+FEW = 3  # equal entries of a list that are all shown
 VECTOR = 4  # clients of a vector
 NEVER_FALLS = {  # concepts in which no bound may fall: more of them makes every problem class larger
     "initial_gap": "a larger initial gap",
@@ -75,8 +76,10 @@ class Finding:
 
 def _in_words(value: Any) -> str:
     if isinstance(value, list):
+        if len(value) > FEW and all(one == value[0] for one in value):
+            return f"{len(value)} times {_in_words(value[0])}"
         return f"[{', '.join(map(_in_words, value))}]"
-    return number(value)
+    return str(value).lower() if isinstance(value, bool) else number(value + 0.0)  # no -0
 
 
 def check_result(result: Result) -> tuple[Finding, ...]:

@@ -31,6 +31,7 @@ from fedbounds.empirical.falsification.theorem_runs import (
     INSTANCES,
     MOMENTS,
     STEP_SIZES,
+    VIOLATED,
     Trial,
     describe_ratio,
     exact_constants,
@@ -50,6 +51,8 @@ ROUNDS = (1, 2, 3, 10, 30, 100, 300, 300)
 SIMULATED_ROUNDS = (1, 2, 3, 5, 10, 30, 60)  # where no moments are known
 LONGEST, LONGEST_SIMULATED = 1000, 60  # rounds
 
+BUILT = 10**6  # clients that a person can build
+SHARES = ("steps", "uncapped", "many")  # numbers of a trial in place of which its constants are shown
 QUADRATICS, PIECEWISE = "quadratics", "piecewise quadratics"
 Instance = Trial | PiecewiseTrial
 OPTIONAL = {"kept": "initial_gradient_error", "proximal": "proximal_parameter"}  # numbers of a trial -> their concepts
@@ -83,6 +86,7 @@ def search_violation(
     if not families:
         return Finding("warning", "search", form.name, "no run was searched for a violation: gradients are bounded")
     rng, best, most, count, family = np.random.default_rng(seed), None, -np.inf, 0, families[0]
+    built: tuple[float, Instance | None] = -np.inf, None  # the largest ratio with few clients
     for count in range(TRIALS + CLIMB):
         climbs = best is not None and count >= TRIALS
         drawn = family if climbs else families[count % len(families)]
@@ -96,12 +100,16 @@ def search_violation(
             continue
         if ratio > most:
             best, most, family = trial, ratio, drawn
+        if ratio > built[0] and _clients(trial) <= BUILT:
+            built = ratio, trial
         if progress is not None:
             progress(count + 1, TRIALS + CLIMB)
-        if most > ENOUGH:
+        if built[0] > ENOUGH:
             break
     if best is None:
         return Finding("warning", "search", form.name, "no instance met all conditions")
+    if built[1] is not None and built[0] > VIOLATED:
+        most, best = built
     names = [one.name for one in families]
     noisy, local, sampled, _ = scope
     kinds = [f"with{'' if noisy else 'out'} noise", "local steps" if local else "one local step"]
@@ -110,10 +118,26 @@ def search_violation(
     kinds += [f"as {kind}"] if theorem.algorithm != kind else []
     if local and _shares_hessian(theorem) and PIECEWISE not in names:
         kinds += ["equal Hessians, so that the drift of local steps by heterogeneity is not tested"]
+    if most > VIOLATED and _clients(best) > BUILT:
+        kinds += [f"none with {BUILT} clients or fewer violates it"]
     searched = f"{count + 1} runs on {' and on '.join(names)} ({', '.join(kinds)})"
+    return describe_ratio(form, searched, most, _numbers_of(theorem, form, best))
+
+
+def _clients(trial: Instance) -> float:
+    return len(trial.centers) if isinstance(trial, Trial) else trial.clients
+
+
+def _numbers_of(theorem: TheoremFile, form: Form, trial: Instance) -> dict[str, Any]:
+    """The constants and step sizes of a run by symbol, and the numbers of its instance."""
     concepts = {"", *_concepts(theorem)}
-    at = {name: value for name, value in best.to_dict().items() if OPTIONAL.get(name, "") in concepts}
-    return describe_ratio(form, searched, most, at)
+    shown = {name: value for name, value in trial.to_dict().items() if OPTIONAL.get(name, "") in concepts}
+    found = _evaluate_trial(theorem.result, form, trial)
+    assert found is not None  # its ratio is known
+    notation, known = theorem.result.notation, found[1]
+    symbols = {name: known[notation[name].concept] for name in notation if name in form.needs | form.prescribes.keys()}
+    constants = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in symbols.items()}
+    return constants | {name: value for name, value in shown.items() if name not in SHARES}
 
 
 def _families(theorem: TheoremFile, scope: Scope) -> list[Family]:
