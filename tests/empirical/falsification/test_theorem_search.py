@@ -346,3 +346,41 @@ def test_an_instance_with_few_clients_is_shown_before_one_that_nobody_can_build(
     assert len(search("descent").at["centers"]) == 1  # the ratio of the other one is larger
     monkeypatch.setattr(theorem_search, "BUILT", 0)
     assert len(search("descent").at["centers"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "level"),
+    [
+        ("", "", "ok"),
+        ("5*I*gamma**2*L**2*sigma**2", "0", "error"),  # no drift by noise
+        ("15*I**2*gamma**2*L**2*d**2/c", "0", "error"),  # no drift by heterogeneity
+        ("F/(c*gamma*eta*I*T)", "F/(8*c*gamma*eta*I*T)", "error"),
+    ],
+)
+def test_a_constant_that_a_theorem_leaves_open_is_searched_at_its_cap(old, new, level, monkeypatch):
+    monkeypatch.setattr(theorem_search, "TRIALS", 250)
+    terms = {
+        "initial gap": "F/(c*gamma*eta*I*T)",
+        "gradient noise": "L*gamma*eta*sigma**2/(2*N*c) + 5*I*gamma**2*L**2*sigma**2/(2*c)",
+        "client drift": "15*I**2*gamma**2*L**2*d**2/c",
+    }
+    document = made(
+        "open", f"minimum over rounds of {GRADIENT}",
+        "nonconvex, smooth, bounded variance, full participation, bounded heterogeneity", {
+            name: text.replace(old, new) if old else text for name, text in terms.items()},
+        "gamma <= 1/(8*L*I)", "gamma*eta <= 1/(I*L)", "c < 1/2 - 15*I**2*gamma**2*L**2",
+        symbols={"c": {"concept": "descent_share", "dimension": "1", "domain": "(0, 1)"}},
+        algorithm="generalized-fedavg",
+    )  # fmt: skip
+    theorem = build_theorem(document, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    assert found.level == level, found
+    if level == "error":
+        at = found.at
+        assert at["c"] < 0.5 - 15 * (at["I"] * at["gamma"] * at["L"]) ** 2
+
+
+def test_a_form_without_a_constant_local_step_size_is_not_searched():
+    theorem = build_theorem(THEOREMS["descent"] | {"terms": {"gap": "2*F*L/T"}, "conditions": []}, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    assert found.level == "warning" and "no constant of the form is a local step size" in found.text
