@@ -292,7 +292,7 @@ class _Search:
             factor, proved = self._round_factor(ratio, worst)
         if sure or self._proved(left, right, condition):
             how = "proved from the domains of the constants"
-            if sure:
+            if sure and largest is not None:
                 at_most = f"the ratio {shown} is at most {plain_decimals(largest)}"
                 how = at_most if ratio != largest else f"the ratio is {shown}"
             return FormulaCheck(text, step, "holds", shown, how, factor, proved, strict)

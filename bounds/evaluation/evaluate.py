@@ -361,7 +361,7 @@ def _refuse_the_meaningless(evaluation: Evaluation) -> None:
     forms = evaluation.view.result.forms
     for c in evaluation.conditions:
         if c.condition.legal and not np.any(c.holds):
-            sides = both_sides(*(float(np.ravel(side)[0]) for side in (c.left, c.right)))
+            sides = both_sides(float(np.ravel(c.left)[0]), float(np.ravel(c.right)[0]))
             here = c.condition.printed().exact
             without = [f.name for f in forms if here not in (other.printed().exact for other in f.conditions)]
             hint = f"; these forms do without: {', '.join(without)}" if without else ""

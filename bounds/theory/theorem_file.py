@@ -234,7 +234,8 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         result,
         _text(at, ["bibtex"], document.get("bibtex", "")),
         setting,
-        *(tuple(_texts(at, [name], document.get(name, []))) for name in ("uses", "improves")),
+        tuple(_texts(at, ["uses"], document.get("uses", []))),
+        tuple(_texts(at, ["improves"], document.get("improves", []))),
         history,
         text,
     )
