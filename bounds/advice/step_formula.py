@@ -19,13 +19,13 @@ from sympy.simplify.powsimp import powsimp
 from fedbounds.bounds.advice.monomial_supremum import supremum
 from fedbounds.bounds.advice.theorem_check import DRAWS, STEP_CONCEPTS, constants_at, draw_quantity, meet, natural_order
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.display.plain_text import number, number_to
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
 from fedbounds.bounds.theory.names_by_meaning import unknown_constant
 from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text_expression
-from fedbounds.bounds.theory.printing import plain
+from fedbounds.bounds.theory.printing import plain, plain_decimals
 from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.standard_symbols import STANDARD
 from fedbounds.bounds.theory.symbols import Notation, Quantity
@@ -35,6 +35,7 @@ CLIMBS = 4  # rounds of settings near the worst one
 LARGEST_POWER = 100  # of ten, in formulas and constants: products of them are floats
 POSITIVE = "a step size is positive"
 NEAR_EDGE = 1e-9  # distance of a value from an open end of its domain
+SHORT = 1000  # denominators of fractions that are kept
 NEAR = 1e-6  # relative distance of a found supremum from the number that is proved to be an upper bound
 
 
@@ -166,9 +167,8 @@ def check_formulas(
         named = ", ".join(map(str, steps))
         raise FedboundsError(f"{result.key} [{form.name}] has no condition on {named}: there is nothing to check")
     checks = tuple(_Search(result, form, steps, fixed, others).check(condition) for condition in rows)
-    return StepFormula(
-        f"{result.key}[{form.name}]", {str(s): plain(e) for s, e in steps.items()}, faults, () if faults else checks
-    )
+    formulas = {str(step): plain_decimals(formula) for step, formula in steps.items()}
+    return StepFormula(f"{result.key}[{form.name}]", formulas, faults, () if faults else checks)
 
 
 def _subtracts(formula: sp.Expr) -> bool:
@@ -200,10 +200,11 @@ def _check_size(number: sp.Rational, what: str) -> None:
 
 
 def _rational(value: float) -> sp.Rational:
-    """The decimal number that a float is printed as."""
+    """The short fraction that a float is nearest to, as 1/3, else the decimal number that it is printed as."""
     if not np.isfinite(value):
         raise FedboundsError(f"{value} is no finite number; --step needs finite constants")
-    rational = sp.Rational(repr(float(value)))
+    near = Fraction(value).limit_denominator(SHORT)
+    rational = sp.Rational(str(near) if float(near) == value else repr(float(value)))
     _check_size(rational, "a constant is about")
     return rational
 
@@ -274,7 +275,7 @@ class _Search:
     def _compare(self, condition: Condition, step: str, ratio: sp.Expr | None) -> FormulaCheck:
         text, strict = condition.words(self.result.notation), condition.op in ("<", ">")
         left, right = self.at(condition.left), self.at(condition.right)
-        shown = "" if ratio is None else plain(ratio)
+        shown = "" if ratio is None else plain_decimals(ratio)
         others = [replace(c, left=self.at(c.left), right=self.at(c.right)) for c in self.others]
         limit = None if ratio is None else supremum(ratio, self.result.notation, others)
         worst, values, at = self._worst(left, right, condition, ratio)
@@ -291,8 +292,9 @@ class _Search:
             factor, proved = self._round_factor(ratio, worst)
         if sure or self._proved(left, right, condition):
             how = "proved from the domains of the constants"
-            if sure:
-                how = f"the ratio {shown} is at most {largest}" if ratio != largest else f"the ratio is {shown}"
+            if sure and largest is not None:
+                at_most = f"the ratio {shown} is at most {plain_decimals(largest)}"
+                how = at_most if ratio != largest else f"the ratio is {shown}"
             return FormulaCheck(text, step, "holds", shown, how, factor, proved, strict)
         if values is not None:
             how = "a counterexample"
@@ -327,7 +329,7 @@ class _Search:
 
     def _round_factor(self, ratio: sp.Expr, worst: float) -> tuple[float, bool]:
         """The factor 1/worst, as a short fraction that is proved to be legal where there is one."""
-        near = Fraction(worst).limit_denominator(1000)
+        near = Fraction(worst).limit_denominator(SHORT)
         value = sp.Rational(near.numerator, near.denominator)
         if abs(float(near) / worst - 1) < NEAR and self._proved(ratio, value, Condition(ratio, "<=", value, "")):
             return float(1 / near), True
@@ -433,5 +435,5 @@ def describe_factor(found: StepFormula) -> str:
     if not all(check.exact for check in found._size_checks):
         return f"the largest factor c for which c times {formula} is always legal: at most about {number(factor)}"
     if any(check.strict and check.largest_factor == factor for check in found.checks):
-        return f"c times {formula} is always legal for every c < {number(factor)}"
-    return f"the largest factor c for which c times {formula} is always legal: {number(factor)}"
+        return f"c times {formula} is always legal for every c < {number_to('below', factor)}"
+    return f"the largest factor c for which c times {formula} is always legal: {number_to('below', factor)}"

@@ -31,6 +31,7 @@ from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation, Quantity
 Level = Literal["ok", "warning", "error"]
 DRAWS = 4096  # settings of constants
 ROUNDING = 1e-9
+FEW = 3  # equal entries of a list that are all shown
 VECTOR = 4  # clients of a vector
 NEVER_FALLS = {  # concepts in which no bound may fall: more of them makes every problem class larger
     "initial_gap": "a larger initial gap",
@@ -75,8 +76,10 @@ class Finding:
 
 def _in_words(value: Any) -> str:
     if isinstance(value, list):
+        if len(value) > FEW and all(one == value[0] for one in value):
+            return f"{len(value)} times {_in_words(value[0])}"
         return f"[{', '.join(map(_in_words, value))}]"
-    return number(value)
+    return str(value).lower() if isinstance(value, bool) else number(value + 0.0)  # no -0
 
 
 def check_result(result: Result) -> tuple[Finding, ...]:
@@ -463,3 +466,44 @@ def worst(findings: Sequence[Finding]) -> Level:
     """The most serious level."""
     levels = {finding.level for finding in findings}
     return "error" if "error" in levels else "warning" if "warning" in levels else "ok"
+
+
+def summarize_checks(
+    result: Result, findings: Sequence[Finding], left_out: Mapping[str, str]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The checks that passed, in words, and those that were not made or do not apply, each with the reason.
+
+    A check passes if it has no warning and no error of any form; `left_out` has the reasons of checks beside these.
+    """
+    forms = result.forms
+    sizes = {
+        "term": sum(len(form.terms) for form in forms),
+        "condition": sum(len(form.conditions) for form in forms),
+        "step size": sum(len(form.prescribes) for form in forms),
+    }
+    counted = [f"{count} {name}{'s' * (count > 1)}" for name, count in sizes.items() if count]
+    words = {
+        "units": f"dimensions of {' and '.join([', '.join(counted[:-1]), counted[-1]] if counted[1:] else counted)}",
+        "constants": "constants of the conditions occur in the bound",
+        "feasible": "conditions can hold together",
+        "conditions": "every condition binds",
+        "sign": "signs",
+        "monotone": "monotonicity",
+        "limits": "limits",
+        "step sizes": "conditions at the prescribed step sizes",
+        "references": "reference theorems",
+        "search": "no run violates the bound",
+        "worst case": "worst cases",
+    }
+    why = dict(left_out)
+    if not sizes["condition"]:
+        why |= dict.fromkeys(("constants", "feasible", "conditions"), "there is no condition")
+    if not sizes["step size"]:
+        why["step sizes"] = "none is prescribed"
+    if all(form.order_only for form in forms):
+        why["monotone"] = "constants are hidden in an O"
+    wrong = {finding.check for finding in findings if finding.level != "ok"}
+    if "feasible" in wrong:
+        why |= dict.fromkeys(("conditions", "sign", "monotone", "limits", "step sizes"), "no constants are feasible")
+    passed = [text for check, text in words.items() if check not in wrong and check not in why]
+    return tuple(passed), {check: why[check] for check in words if check in why and check not in wrong}

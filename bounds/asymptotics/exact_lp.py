@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+from operator import mul
 
 from fedbounds.bounds.errors import FedboundsError
 
@@ -75,6 +77,36 @@ def maximize(
     zero = Fraction(0)
     point = tuple(solution.get(j, zero) - (solution.get(n + j, zero) if j < free else zero) for j in range(n))
     return Optimum(-costs[-1], point, tuple(-costs[n + free + i] for i in range(m)))
+
+
+def corners(rows: Sequence[Sequence[Fraction]], limits: Sequence[Fraction]) -> list[Vector]:
+    """All x with A x <= b at which as many independent rows or coordinate planes meet as x has coordinates.
+
+    Example:
+        >>> found = corners([[Fraction(1), Fraction(1)], [Fraction(-1), Fraction(0)]], [Fraction(-1), Fraction(2)])
+        >>> [tuple(map(int, point)) for point in found]
+        [(-2, 0), (-2, 1), (-1, 0), (0, -1)]
+    """
+    distinct = dict.fromkeys((*map(Fraction, row), limit) for row, limit in zip(rows, limits, strict=True) if any(row))
+    n = len(rows[0]) if rows else 0
+    planes = dict.fromkeys([*distinct, *((*(Fraction(int(i == j)) for j in range(n)), Fraction(0)) for i in range(n))])
+    points = {point for chosen in combinations(planes, n) if (point := _meeting(chosen)) is not None}
+    return sorted(p for p in points if all(sum(map(mul, p, row)) <= limit for *row, limit in distinct))
+
+
+def _meeting(planes: Sequence[Vector]) -> Vector | None:
+    """The one point on all of these planes, each a row and its limit; None if there is none or several."""
+    table = [list(plane) for plane in planes]
+    for column in range(len(table)):
+        pivot = next((i for i in range(column, len(table)) if table[i][column]), None)
+        if pivot is None:
+            return None
+        table[column], table[pivot] = table[pivot], table[column]
+        table[column] = [entry / table[column][column] for entry in table[column]]
+        for i, row in enumerate(table):
+            if i != column and row[column]:
+                table[i] = _less(row, row[column], table[column])
+    return tuple(row[-1] for row in table)
 
 
 def _less(row: list[Fraction], factor: Fraction, pivot: list[Fraction]) -> list[Fraction]:

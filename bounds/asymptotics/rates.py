@@ -10,7 +10,7 @@ from operator import mul
 
 import sympy as sp
 
-from fedbounds.bounds.asymptotics.exact_lp import maximize
+from fedbounds.bounds.asymptotics.exact_lp import corners, maximize
 from fedbounds.bounds.asymptotics.orders import all_positive, exponent, growth_exponents, least_exponents
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.expressions import substitute
@@ -27,6 +27,7 @@ class Complexity:
     rate: Fraction  # $\rho$: the bound is $O(T^{-\rho})$, no choice of exponents makes it fall faster
     exponents: Mapping[str, Fraction]  # symbol to the power of T that reaches it
     work: str = ""  # the symbol of the work in a round
+    choices: int = 1  # of exponents that reach it, at the corners of the set of them; without work
 
     @property
     def rounds(self) -> Fraction:
@@ -51,7 +52,8 @@ def best_complexity(
 ) -> Complexity:
     r"""The best exponents of the free symbols, and of the work the least with which the rate is still reached.
 
-    What is growing does not fall with the rounds.
+    What is growing does not fall with the rounds. Without work, of several best exponents those with the fewest
+    dominant terms, then the largest first one.
     """
     symbols, values = [rounds, *free], dict(at or {})
     rows: list[list[Fraction]] = []
@@ -66,9 +68,11 @@ def best_complexity(
         rows.append([Fraction(x) for x in row])
         limits.append(Fraction(limit))
 
-    for term in terms:
+    of_term: list[int] = []  # of each of the first rows its term
+    for place, term in enumerate(terms):
         for power, *others in exponents(term.expression):
             add([*others, 1], -power)  # power + others.v <= -rho
+            of_term.append(place)
     for condition in conditions:
         sides = all_positive(condition.left, condition.right)
         larger, smaller = sides if condition.op in ("<=", "<") else sides[::-1]
@@ -85,7 +89,21 @@ def best_complexity(
         add([*(-int(symbol == z) for z in free), 0], 0)
     best = maximize([*(-int(work == z) for z in free), FIRST], rows, limits)
     *found, rate = best.point
-    return Complexity(rate, {z.name: v for z, v in zip(free, found, strict=True)}, "" if work is None else work.name)
+    if work is not None or not free or not rate:
+        return Complexity(
+            rate, {z.name: v for z, v in zip(free, found, strict=True)}, "" if work is None else work.name
+        )
+    inner, left = [row[:-1] for row in rows], [limit - row[-1] * rate for row, limit in zip(rows, limits, strict=True)]
+
+    def preference(point: Sequence[Fraction]) -> tuple[int, list[Fraction]]:
+        tight = {
+            term for term, row, limit in zip(of_term, inner, left, strict=False) if sum(map(mul, row, point)) == limit
+        }
+        return len(tight), [-power for power in point]
+
+    choices = corners(inner, left)
+    chosen = min(choices, key=preference)
+    return Complexity(rate, {z.name: v for z, v in zip(free, chosen, strict=True)}, choices=len(choices))
 
 
 @dataclass(frozen=True)
@@ -99,6 +117,7 @@ class Rate:
     dominant: tuple[str, ...] = ()  # the terms that fall as slowly as that
     participants: Fraction | None = None  # the power of the number of participants that then divides it, if known
     geometric: Mapping[str, sp.Expr] = field(default_factory=dict)  # terms to what falls faster than any power of T
+    choices: int = 1  # of powers of the step sizes that are best: those with the fewest dominant terms are taken
     logs: tuple[str, ...] = ()  # the step sizes that need a factor log T besides: so does the rate
 
     @property
@@ -173,7 +192,7 @@ def rate(result: Result, form: Form) -> Rate:
     slow = [each for each in fast if any(power_of(row) == 0 for row in least_exponents(each, [T, *steps]))]
     logs = tuple(step.name for step in steps if any(each.has(step) for each in slow))
     joint = _participants(result, falls, dominant, form.hypotheses, T, steps, best.rate, fast)
-    return Rate(T, best.rate, stays, best.exponents, dominant, joint, geometric, logs)
+    return Rate(T, best.rate, stays, best.exponents, dominant, joint, geometric, best.choices, logs)
 
 
 def _geometric_rate(

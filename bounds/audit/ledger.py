@@ -10,7 +10,7 @@ from typing import cast
 
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.errata import erratum_reference
-from fedbounds.bounds.audit.status import AuditStatus, Mark
+from fedbounds.bounds.audit.status import UNREAD, AuditStatus, Mark
 from fedbounds.bounds.audit.verdict import TRUSTED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.atomic_files import write_file
@@ -63,13 +63,16 @@ def _cached_ledger(paper: str) -> dict[str, dict[str, object]]:
 
 
 def committed_verdict(result: Result, form: Form) -> str:
-    """What the committed ledger says of a form: proved, survived, argued, refuted or unknown.
+    """What the committed ledger says of a form: proved, survived, argued, refuted, unknown or unread.
+
+    "unread" is a form that was written from memory, and that no run violates, whatever a search found of it.
 
     A result that is not the one in the registry has no verdict, whatever its key, and neither has a form that has
     changed since it was verified; without a ledger a form that an erratum refutes is refuted, every other one unknown.
     """
     entry = _entry(result, form)
-    return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
+    found = str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
+    return UNREAD if result.source.unread and found != "refuted" else found
 
 
 def status(result: Result, form: Form) -> str:
@@ -84,8 +87,19 @@ def status(result: Result, form: Form) -> str:
 
 
 def evidence(result: Result, form: Form) -> str:
-    """What a search found of a form of a reference theorem, or why there was none; "" without an entry."""
-    return str((_entry(result, form) or {}).get(EVIDENCE, ""))
+    """What a search found of a form of a reference theorem, or why there was none; "" without an entry.
+
+    Of a theorem that was written from memory, it is about the transcription.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> theorem = load("yang-2021/fedavg-full")
+        >>> evidence(theorem, theorem.form()).partition(":")[0]
+        'the transcription survived a search'
+    """
+    entry = _entry(result, form) or {}
+    of_copy = result.source.unread and entry.get("verdict") == "survived"
+    return f"{'the transcription survived a search: ' if of_copy else ''}{entry.get(EVIDENCE, '')}"
 
 
 def audit_status(result: Result, form: Form) -> AuditStatus:
@@ -94,7 +108,7 @@ def audit_status(result: Result, form: Form) -> AuditStatus:
     of_file = "it is a reference theorem" if result.paper in REFERENCES else f"{result.file} is a theorem file"
     in_file = f"{of_file}, which has no proof here" if result.file else ""
     verdict, trusted = committed_verdict(result, form), trusted_premise(result, form)
-    return AuditStatus(verdict, trusted, accused, in_file or why_no_verdict(result.paper), result.source.unread)
+    return AuditStatus(verdict, trusted, accused, in_file or why_no_verdict(result.paper))
 
 
 def trusted_premise(result: Result, form: Form) -> str:

@@ -25,9 +25,10 @@ from fedbounds.bounds.inputs.checks import as_real, quote
 from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.search.effort import Watch
 from fedbounds.bounds.theory.argument_checks import check_constants, check_ranges, names_of
-from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.measures import EXPECTED, Measure
 from fedbounds.bounds.theory.names_by_meaning import unknown_constant
 from fedbounds.bounds.theory.problem_class_terms import AXES
+from fedbounds.bounds.theory.registry import load, results
 from fedbounds.bounds.theory.symbols import Constant, dependencies
 
 if TYPE_CHECKING:
@@ -364,12 +365,32 @@ def _comparable(forms: Sequence[CompiledForm]) -> Iterable[str]:
         if first.is_at_most(second) and second.is_at_most(first):
             continue
         if not first.is_at_most(second) and not second.is_at_most(first):
-            raise FedboundsError(f"{a.title} and {b.title} bound different things: {first.difference(second)}")
+            raise _different_things(a, b)
         small, large = (a, b) if first.is_at_most(second) else (b, a)
         yield (
             f"{large.title} bounds more than {small.title} does "
             f"({first.difference(second)}), so a larger value does not mean that it is the weaker bound"
         )
+
+
+def _different_things(a: CompiledForm, b: CompiledForm) -> FedboundsError:
+    """That two left-hand sides cannot be compared: what differs, and what to name instead."""
+    text = f"{a.title} and {b.title} bound different things: {a.measure.difference(b.measure)}"
+    given = [form.title for form in (a, b) if form.measure.given == "participation"]
+    if len(given) == 1:
+        text += f"; {given[0]} holds for each record of the participation, the other one does not"
+    keys = [key for one, other in ((a, b), (b, a)) if (key := _alike(one, other.measure))]
+    instead = f"name {' or '.join(keys)} instead" if keys else "name results whose left-hand sides are comparable"
+    return FedboundsError(f"{text}; {instead} (fedbounds compare --matrix lists which are)")
+
+
+def _alike(form: CompiledForm, wanted: Measure) -> str:
+    """The key of the same result in expectation over participation, if its left-hand side is comparable."""
+    key = f"{form.result.key}{EXPECTED}"
+    if form.measure.given != "participation" or all(key != result.key for result in results()):
+        return ""
+    measure = load(key).measure
+    return key if measure.is_at_most(wanted) or wanted.is_at_most(measure) else ""
 
 
 def _comparable_methods(forms: Sequence[CompiledForm]) -> Iterable[str]:
@@ -387,7 +408,7 @@ def _comparable_methods(forms: Sequence[CompiledForm]) -> Iterable[str]:
         inside = {*first.differing(second)} <= {"aggregate", "index set"}
         whole = not {first.aggregate, second.aggregate} & {"supremum", "single"}
         if not (inside and whole) and first.differing(second):
-            raise FedboundsError(f"{a.title} and {b.title} bound different things: {first.difference(second)}")
+            raise _different_things(a, b)
         if (mine := _oracles(a)) != (yours := _oracles(b)):
             raise FedboundsError(
                 f"{a.title} and {b.title} have different oracles: {mine} against {yours}; compare results of one oracle"

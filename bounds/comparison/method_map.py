@@ -38,6 +38,7 @@ class MethodMap:
     values: np.ndarray  # (methods, ny, nx); nan where a condition fails or there is no value
     order_only: bool  # whether the bounds hide constants in an O(.), which are taken as 1
     comparison: BoundComparison  # of the first row: labels, notes, the constants that do not vary
+    algorithms: tuple[str, ...] = ()  # of each bound its kind of algorithm, "" where its file names none
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -151,6 +152,7 @@ def map_methods(
         np.array(valid).swapaxes(0, 1),
         forms[0].order_only,
         replace(rows[0], constants=shared),
+        tuple(one.whole().algorithm for one in results_of),
     )
 
 

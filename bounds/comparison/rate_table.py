@@ -32,6 +32,7 @@ _LEGEND = {  # what a reader must know of the marks in a table: the mark, and wh
     "geometric": ("geometric", "falls faster than every power of the number of rounds or iterations"),
     "logs": ("O~", "up to factors of the logarithm of the number of rounds or iterations"),
     "chosen": ("~", "the best power that the conditions allow; all constants but the step sizes are fixed"),
+    "several": ("1 of k", "k powers are best; those with the fewest dominant terms, then the larger first step size"),
 }
 _SIGNS = {"O~": r"$\tilde{O}$", "~": r"$\propto$"}  # in LaTeX
 
@@ -62,6 +63,7 @@ class RateRow:
     rate_text: str = ""  # the rate in plain text
     geometric: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # terms that fall so: LaTeX and plain text
     logs: bool = False  # whether the rate is up to logarithms
+    choices: int = 1  # of the powers of the step sizes that are best; one of them is shown
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -74,6 +76,7 @@ class RateRow:
             "geometric": bool(self.geometric),
             "logs": self.logs,
             "chosen": bool(self.steps) and not self.prescribed,
+            "several": self.choices > 1,
         }
         return tuple(mark for mark, occurs in found.items() if occurs)
 
@@ -89,6 +92,7 @@ class RateRow:
         told += f"; geometric: {fast}" if fast else ""
         told += f" (if {tex(self.only_if)})" if self.only_if else ""
         formulas = [r" \newline ".join(f"${one}$" for one in each) for each in (self.steps, self.conditions)]
+        formulas[0] += f" (1 of {self.choices})" if self.choices > 1 else ""
         told = (rf"${self.measure}$: {told}", tex(", ".join(self.dominant)) or "--", _SPEED_UP[self.speed_up])
         return named, *told, *formulas, tex(", ".join(self.assumptions))
 
@@ -104,7 +108,9 @@ class RateRow:
             "speed-up": f"{_SPEED_UP[self.speed_up]} in the number of participants"
             if self.speed_up is not None
             else "",
-            "steps": ", ".join(map(plain_rate, self.steps)) if not self.prescribed else "prescribed",
+            "steps": "prescribed"
+            if self.prescribed
+            else ", ".join(map(plain_rate, self.steps)) + (f" (1 of {self.choices})" if self.choices > 1 else ""),
             "if": "; ".join(self.relations),
             "assumes": ", ".join(self.assumptions),
             "covered": f"if {self.only_if}" if self.only_if else "",
@@ -198,7 +204,7 @@ def rate_table(keys: Sequence[tuple[str, str | None]]) -> RateTable:
     Example:
         >>> table = rate_table([("arbitrary-participation/theorem-3.1", "explicit")])
         >>> table.rows[0].rate, table.rows[0].stays, table.rows[0].steps
-        ('O(T^{-1/2})', ('window divergence',), ('\\\\gamma \\\\propto T^{-1/4}', '\\\\eta \\\\propto T^{-1/4}'))
+        ('O(T^{-1/2})', ('window divergence',), ('\\\\gamma \\\\propto T^{-1/2}', '\\\\eta \\\\propto 1'))
     """
     if not keys:
         raise FedboundsError("the table has no KEY; name at least one result, e.g. arbitrary-participation/theorem-3.1")
@@ -219,8 +225,9 @@ def _row(result: Result, form: Form) -> RateRow:
     told, text = ("", "") if found is None else _rate_text(found, notation, order)
     counts = "" if found is None else notation[found.rounds.name].concept
     steps = tuple(f"{notation[name].latex} = {latex(value, notation)}" for name, value in form.prescribes.items())
+    chosen = ()
     if found is not None and not steps:
-        steps = tuple(
+        steps = chosen = tuple(
             f"{notation[name].latex} \\propto {_power(notation[found.rounds.name].latex, power)}"
             + (rf" \log {notation[found.rounds.name].latex}" if name in found.logs else "")
             for name, power in found.steps.items()
@@ -251,6 +258,7 @@ def _row(result: Result, form: Form) -> RateRow:
         if found is None or found.power == inf
         else {name: (latex(each, notation), plain(each)) for name, each in found.geometric.items()},
         logs=found is not None and bool(found.logs),
+        choices=1 if found is None or steps != chosen else found.choices,
     )
 
 

@@ -1,7 +1,7 @@
 """The graph of results: which of them rest on or improve others.
 
-An edge is from a proof here (`[uses]` in `improvements.toml` of the paper), a theorem file (`uses`), or what a paper
-says of another result.
+An edge is from a proof here (`[uses]` in `improvements.toml` of the paper), a theorem file (`uses`, `improves`), or
+what a paper says of another result.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from fedbounds.bounds.inputs.data_files import read_data_file
 from fedbounds.bounds.theory.registry import PAPERS, paper_module, results
 from fedbounds.bounds.theory.theorem_file import read_theorem_file
 
-USES = "uses"
+USES, IMPROVES = "uses", "improves"
 RESULTS = ("theorem", "corollary", "proposition")  # kinds that a graph of all papers shows
 
 
 class Edge(NamedTuple):
-    """A result that uses or improves another one.
+    """A result that rests on another one, or improves on it.
 
     Args:
         result, used: their keys.
-        relation: "uses", or what the paper says of the two: "same rate", "faster", "without".
+        relation: "uses" if its proof rests on the other; "improves" if it improves on, extends or matches it; or what
+            its paper says of the two: "same rate", "faster", "without".
     """
 
     result: str
@@ -41,9 +42,9 @@ def all_edges() -> tuple[Edge, ...]:
         place = Path(str(paper_module(name).__file__)).with_name("improvements.toml")
         for key, used in read_data_file(str(place))["uses"].items():
             found |= {(key, one): USES for one in used}
-    for result in results():
-        if result.file:
-            found |= {(result.key, one): USES for one in read_theorem_file(result.file).uses}
+    for file in (read_theorem_file(result.file) for result in results() if result.file):
+        for relation, keys in ((USES, file.uses), (IMPROVES, file.improves)):
+            found |= {(file.result.key, one): relation for one in keys}
     for one in improvements():
         if one.against:
             found.setdefault((one.result, one.against), one.relation)
@@ -51,7 +52,7 @@ def all_edges() -> tuple[Edge, ...]:
 
 
 def edges_around(key: str) -> tuple[Edge, ...]:
-    """The edges from a result to all that it rests on, and from all that rests on it."""
+    """The edges from a result to all that it rests on or improves on, and from all that rest or improve on it."""
     return tuple(edge for side in (0, 1) for edge in _reached(key, side))
 
 

@@ -20,6 +20,20 @@ def number(value: Any) -> str:
     return f"{value:.6g}"
 
 
+def both_sides(left: float, right: float, between: str = " against ") -> str:
+    """Two numbers for people, with as many digits as show that they differ.
+
+    Example:
+        >>> both_sides(0.25, 1.0), both_sides(1.0000000001, 1.0)
+        ('0.25 against 1', '1.0000000001 against 1')
+    """
+    texts = [number(left), number(right)]
+    if left != right and texts[0] == texts[1]:
+        pairs = ([f"{value:.{digits}g}" for value in (left, right)] for digits in range(7, 18))
+        texts = next(pair for pair in pairs if pair[0] != pair[1])
+    return between.join(texts)
+
+
 def as_cell(value: Any) -> Any:
     """A cell of a CSV file: text that a spreadsheet would take for a formula begins with an apostrophe.
 

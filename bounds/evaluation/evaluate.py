@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.audit.status import NOT_COMPARED, UNREAD
+from fedbounds.bounds.display.plain_text import both_sides, number
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.checked_conditions import CheckedCondition, constants_together, why_impossible
@@ -360,11 +361,11 @@ def _refuse_the_meaningless(evaluation: Evaluation) -> None:
     forms = evaluation.view.result.forms
     for c in evaluation.conditions:
         if c.condition.legal and not np.any(c.holds):
-            left, right = (f"{np.ravel(side)[0]:.9g}" for side in (c.left, c.right))
+            sides = both_sides(float(np.ravel(c.left)[0]), float(np.ravel(c.right)[0]))
             here = c.condition.printed().exact
             without = [f.name for f in forms if here not in (other.printed().exact for other in f.conditions)]
             hint = f"; these forms do without: {', '.join(without)}" if without else ""
-            raise FedboundsError(f"{c.why}: {c.text} fails, {left} against {right}{hint}")
+            raise FedboundsError(f"{c.why}: {c.text} fails, {sides}{hint}")
 
 
 def trusted_claim(form: CompiledForm, trust: Iterable[str]) -> str:
@@ -387,8 +388,8 @@ def status_reasons(form: CompiledForm, *, trusted: bool = False) -> tuple[str, .
     """
     standing, reasons = form.standing(), []
     verdict = standing.verdict
-    if standing.unread:
-        reasons.append("it was written down without its text (*): compare it with the source first")
+    if verdict == UNREAD:
+        reasons.append(NOT_COMPARED)
     if form.measure.lower:
         reasons.append("it is a lower bound: some problem of the class is above it, and yours may be below")
     if form.order_only:
@@ -482,16 +483,14 @@ def _described(evaluation: Evaluation) -> str:
         lines += ["", "conditions"]
         for c in own:
             limit = f"   {c.limits} at its limit: {c.limit}" if c.limit else ""
-            lines.append(
-                f"  {'holds' if c.holds else 'FAILS'}  {c.text}   ({number(float(c.left))} against "
-                f"{number(float(c.right))}){limit}"
-            )
+            sides = both_sides(float(c.left), float(c.right))
+            lines.append(f"  {'holds' if c.holds else 'FAILS'}  {c.text}   ({sides}){limit}")
     if any(not c.holds for c in evaluation.feasible):
         lines += ["", "constants that cannot occur together"]
         count = len(evaluation.view.feasible or ())
         violated = [c for c in evaluation.feasible[:count] if not c.holds]
         for c in violated or [c for c in evaluation.feasible if not c.holds]:
-            sides = f"{number(float(c.left))} against {number(float(c.right))}"
+            sides = both_sides(float(c.left), float(c.right))
             known = f"open   a problem is known only for {c.why}   (that needs {c.condition.op}: {sides})"
             lines.append(f"  FAILS  {c.text} ({c.why})   ({sides})" if violated else f"  {known}")
     lines += ["", "legal constants"] if legal else []
@@ -517,7 +516,7 @@ def _violations(evaluation: Evaluation) -> Iterable[str]:
         if c.holds:
             continue
         if c.admissible is None:
-            yield f"{c.text}   ({number(float(c.left))} against {number(float(c.right))})"
+            yield f"{c.text}   ({both_sides(float(c.left), float(c.right))})"
             continue
         value, caps = float(c.admissible), c.condition.printed().caps
         known = tightest.setdefault(c.limits, (value, c))

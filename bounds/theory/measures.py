@@ -106,13 +106,21 @@ class Measure:
             >>> b = Measure("average", "sync points", "squared gradient norm of f", "", GRADIENT**2, "gradient noise")
             >>> a.difference(b)
             'over rounds against over sync points'
+            >>> a.difference(replace(a, given="participation"))
+            'expectation over gradient noise (no condition) against expectation over gradient noise given participation'
         """
-        mine, yours = self._parts(), other._parts()
-        words = {"index set": "over ", "expectation": "expectation over ", "condition": "given "}
-        return "; ".join(
-            f"{words.get(part, '')}{mine[part]} against {words.get(part, '')}{yours[part]}"
-            for part in self.differing(other)
-        )
+        mine, yours, parts = self._parts(), other._parts(), self.differing(other)
+        words = {"index set": "over ", "expectation": "expectation over "}
+        if "condition" in parts:  # in one piece with the expectation
+            mine["condition"], yours["condition"] = self._expected, other._expected
+            parts = tuple(part for part in parts if part != "expectation")
+        return "; ".join(f"{words.get(p, '')}{mine[p]} against {words.get(p, '')}{yours[p]}" for p in parts)
+
+    @property
+    def _expected(self) -> str:
+        """The expectation and its condition in words."""
+        condition = f"given {self.given}" if self.given else "(no condition)"
+        return f"expectation over {self.expectation or 'nothing'} {condition}"
 
     def differing(self, other: Measure) -> tuple[str, ...]:
         """Which parts of the two differ: aggregate, index set, quantity, expectation, condition.

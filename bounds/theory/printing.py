@@ -20,6 +20,8 @@ from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.symbols import Notation
 
 LONG = 100  # symbols, numbers and operations from which what is written has its repeated parts abbreviated
+LARGE = 10**6  # numerators and denominators from which a fraction is printed as a decimal
+DIGITS = 14  # characters of a decimal that is printed in full
 WORTHWHILE = 9  # of them in a part that is worth a name
 DELIMITED = re.compile(r"\{[^{}]*\}|\([^()]*\)|\[[^][]*\]|\\\|.*?\\\||\\langle.*?\\rangle")
 
@@ -91,6 +93,21 @@ def plain(expression: sp.Expr) -> str:
         '1 - (n - P)/max(1, n - 1)'
     """
     return _Plain().doprint(expression)
+
+
+def plain_decimals(expression: sp.Expr) -> str:
+    """The expression as text for people, in which fractions of many digits are decimals: exact ones where short.
+
+    Example:
+        >>> q, L = sp.symbols("q L", positive=True)
+        >>> [plain_decimals(sp.Rational(text) * q / L) for text in ("12/7", "1.0000000001", "0.333333333333333314")]
+        ['12*q/(7*L)', '1.0000000001*q/L', '0.333333*q/L']
+    """
+    long = [one for one in expression.atoms(sp.Rational) if one.q > 1 and max(abs(one.p), one.q) >= LARGE]
+    texts = {one: repr(float(one)) for one in long}
+    exact = {one for one, text in texts.items() if len(text) <= DIGITS and sp.Rational(text) == one}
+    decimals = {one: sp.Float(text if one in exact else f"{float(one):.6g}") for one, text in texts.items()}
+    return _Plain({"full_prec": False}).doprint(expression.xreplace(decimals))
 
 
 def latex(expression: sp.Basic, notation: Notation) -> str:

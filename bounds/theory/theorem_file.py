@@ -68,7 +68,7 @@ ASSUMPTIONS: Mapping[str, Assumption] = {
 }
 OF_FILE = (
     "key", "kind", "title", "statement", "source", "bibtex", "history", "bound", "measure", "expectation",
-    "given", "setting", "algorithm", "uses", "default", "symbols", "where", "assumptions", "forms",
+    "given", "setting", "algorithm", "uses", "improves", "default", "symbols", "where", "assumptions", "forms",
 )  # fmt: skip
 OF_FORM = (
     "terms", "conditions", "assumptions", "step_sizes", "order_only", "hides", "hidden", "asymptotic", "note", "where",
@@ -82,7 +82,8 @@ class TheoremFile:
     result: Result
     bibtex: str = ""
     setting: ProblemClass | None = None
-    uses: tuple[str, ...] = ()  # keys of the results that it rests on or improves
+    uses: tuple[str, ...] = ()  # keys of the results that its proof rests on
+    improves: tuple[str, ...] = ()  # keys of the results that it improves on, extends or matches
     history: tuple[Mapping[str, str], ...] = ()  # date, version, source, how it was read and what changed
     text: str = ""  # of the file
 
@@ -234,6 +235,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         _text(at, ["bibtex"], document.get("bibtex", "")),
         setting,
         tuple(_texts(at, ["uses"], document.get("uses", []))),
+        tuple(_texts(at, ["improves"], document.get("improves", []))),
         history,
         text,
     )
@@ -383,8 +385,14 @@ def _quantity(at: _Document, place: Sequence[str], name: str, row: Mapping[str, 
         ) from None
     meaning = row.get("meaning", like.meaning if like else concept.replace("_", " "))
     shape = ("clients",) if row.get("per_client", bool(like and like.shape)) else ()
-    return Quantity(name, _text(at, place, row.get("latex", sp.latex(sp.Symbol(name)))), meaning, concept, domain,
+    return Quantity(name, _text(at, place, row.get("latex", _latex_of(name))), meaning, concept, domain,
                     dimension, shape, total=like.total if like else None)  # fmt: skip
+
+
+def _latex_of(name: str) -> str:
+    """How a symbol is written where its file does not say: one of several letters upright."""
+    written = sp.latex(sp.Symbol(name))
+    return rf"\mathrm{{{name}}}" if len(name) > 1 and written == name else written
 
 
 def _definitions(at: _Document, place: Sequence[str], table: Any, names: Mapping[str, sp.Expr]) -> dict[str, sp.Expr]:

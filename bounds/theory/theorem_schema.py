@@ -73,7 +73,8 @@ def theorem_schema() -> dict[str, Any]:
         "given": {**text, "description": 'What the expectation is conditional on, e.g. "participation".'},
         "setting": {**text, "description": "The problem class in the words of fedbounds covers."},
         "algorithm": {**text, "pattern": "^[a-z0-9.-]*$", "description": "The kind of the algorithm, e.g. fedavg."},
-        "uses": texts,
+        "uses": {**texts, "description": "The keys of the results that its proof rests on."},
+        "improves": {**texts, "description": "The keys of the results that it improves on, extends or matches."},
         "default": text,
         "symbols": {"type": "object", "description": 'Symbols that are not standard, e.g. beta = "smoothness".'},
         "forms": {

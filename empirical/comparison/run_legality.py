@@ -63,7 +63,7 @@ from fedbounds.empirical.comparison.paper_runs import (
 from fedbounds.empirical.comparison.run_setting import RunSetting, counted_rounds, everyone_participates
 from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds
 from fedbounds.empirical.data.datasets import MissingData
-from fedbounds.empirical.participation import Cyclic, Permutation, process_from_spec
+from fedbounds.empirical.participation import Cyclic, Permutation
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.problems.logged import Logged
 from fedbounds.empirical.problems.problem import Synthetic
@@ -199,13 +199,6 @@ def _settings(sweep: Sweep) -> tuple[SweepSetting, ...]:
         if not isinstance(error.__cause__, MissingData):
             raise
         why = str(error.__cause__)
-    for task in sweep.tasks:
-        try:
-            process_from_spec(task["participation"])
-            if "algorithm" in task:
-                algorithm_from_spec(task["algorithm"])
-        except FedboundsError as error:
-            raise FedboundsError(f"{sweep.source}: {error}") from error
     runs = [Run("", task) for task in sweep.tasks]
     return tuple(SettingWithoutData(label, some, why) for label, some in group_runs(runs, sweep.name))
 

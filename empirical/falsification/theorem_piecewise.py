@@ -18,7 +18,8 @@ from fedbounds.bounds.theory.measures import Measure
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import PiecewiseQuadratic
 from fedbounds.empirical.falsification.theorem_runs import aggregate_values, average_of_iterates
 
-MANY = 1e30  # clients with each function, so that the mean of their noise is nothing
+MANY = 1e5  # clients with each function
+MANY_NOISY = 1e30  # so many that the mean of their noise is nothing
 LOCAL_STEPS, ROUNDS = (1, 2, 3, 8), (1, 2, 3, 10, 30, 100)
 STATIONARY_ROUNDS = (10**2, 10**4, 10**8)
 LONGEST = 200  # rounds that are run
@@ -63,7 +64,7 @@ class PiecewiseTrial:
     @property
     def clients(self) -> float:
         """How many there are."""
-        return len(self.slopes) * (MANY if self.many else 1)
+        return len(self.slopes) * (1 if not self.many else MANY_NOISY if self.noise else MANY)
 
     @cached_property
     def each(self) -> PiecewiseQuadratic:

@@ -31,6 +31,7 @@ from fedbounds.empirical.falsification.theorem_runs import (
     INSTANCES,
     MOMENTS,
     STEP_SIZES,
+    VIOLATED,
     Trial,
     describe_ratio,
     exact_constants,
@@ -50,6 +51,10 @@ ROUNDS = (1, 2, 3, 10, 30, 100, 300, 300)
 SIMULATED_ROUNDS = (1, 2, 3, 5, 10, 30, 60)  # where no moments are known
 LONGEST, LONGEST_SIMULATED = 1000, 60  # rounds
 
+BUILT = 10**6  # clients that a person can build
+SHARES = ("steps", "uncapped", "many")  # numbers of a trial in place of which its constants are shown
+FREE = ("descent_share",)  # concepts of constants of a theorem that hold at every value below their cap
+STRICT = 1e-9  # relative distance of a constant from a cap that it may not meet
 QUADRATICS, PIECEWISE = "quadratics", "piecewise quadratics"
 Instance = Trial | PiecewiseTrial
 OPTIONAL = {"kept": "initial_gradient_error", "proximal": "proximal_parameter"}  # numbers of a trial -> their concepts
@@ -83,6 +88,7 @@ def search_violation(
     if not families:
         return Finding("warning", "search", form.name, "no run was searched for a violation: gradients are bounded")
     rng, best, most, count, family = np.random.default_rng(seed), None, -np.inf, 0, families[0]
+    built: tuple[float, Instance | None] = -np.inf, None  # the largest ratio with few clients
     for count in range(TRIALS + CLIMB):
         climbs = best is not None and count >= TRIALS
         drawn = family if climbs else families[count % len(families)]
@@ -96,12 +102,16 @@ def search_violation(
             continue
         if ratio > most:
             best, most, family = trial, ratio, drawn
+        if ratio > built[0] and _clients(trial) <= BUILT:
+            built = ratio, trial
         if progress is not None:
             progress(count + 1, TRIALS + CLIMB)
-        if most > ENOUGH:
+        if built[0] > ENOUGH:
             break
     if best is None:
         return Finding("warning", "search", form.name, "no instance met all conditions")
+    if built[1] is not None and built[0] > VIOLATED:
+        most, best = built
     names = [one.name for one in families]
     noisy, local, sampled, _ = scope
     kinds = [f"with{'' if noisy else 'out'} noise", "local steps" if local else "one local step"]
@@ -110,10 +120,26 @@ def search_violation(
     kinds += [f"as {kind}"] if theorem.algorithm != kind else []
     if local and _shares_hessian(theorem) and PIECEWISE not in names:
         kinds += ["equal Hessians, so that the drift of local steps by heterogeneity is not tested"]
+    if most > VIOLATED and _clients(best) > BUILT:
+        kinds += [f"none with {BUILT} clients or fewer violates it"]
     searched = f"{count + 1} runs on {' and on '.join(names)} ({', '.join(kinds)})"
+    return describe_ratio(form, searched, most, _numbers_of(theorem, form, best))
+
+
+def _clients(trial: Instance) -> float:
+    return len(trial.centers) if isinstance(trial, Trial) else trial.clients
+
+
+def _numbers_of(theorem: TheoremFile, form: Form, trial: Instance) -> dict[str, Any]:
+    """The constants and step sizes of a run by symbol, and the numbers of its instance."""
     concepts = {"", *_concepts(theorem)}
-    at = {name: value for name, value in best.to_dict().items() if OPTIONAL.get(name, "") in concepts}
-    return describe_ratio(form, searched, most, at)
+    shown = {name: value for name, value in trial.to_dict().items() if OPTIONAL.get(name, "") in concepts}
+    found = _evaluate_trial(theorem.result, form, trial)
+    assert found is not None  # its ratio is known
+    notation, known = theorem.result.notation, found[1]
+    symbols = {name: known[notation[name].concept] for name in notation if name in form.needs | form.prescribes.keys()}
+    constants = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in symbols.items()}
+    return constants | {name: value for name, value in shown.items() if name not in SHARES}
 
 
 def _families(theorem: TheoremFile, scope: Scope) -> list[Family]:
@@ -140,7 +166,11 @@ def _no_search(theorem: TheoremFile, form: Form) -> str:
         return "the form hides constants in an O"
     if measure.lower:
         return "it is a lower bound of the worst case, which single runs may go below"
-    return why_no_run(simulated_kind(theorem.algorithm), measure)
+    kind, notation = simulated_kind(theorem.algorithm), theorem.result.notation
+    has_step = "local_step_size" in {notation[name].concept for name in form.needs | form.prescribes.keys()}
+    if kind in MOMENTS and not has_step:
+        return "no constant of the form is a local step size, and runs here have one that stays the same in all rounds"
+    return why_no_run(kind, measure)
 
 
 def _shares_hessian(theorem: TheoremFile) -> bool:
@@ -305,7 +335,7 @@ def _evaluate_trial(result: Result, form: Form, trial: Instance) -> tuple[float,
     """The bound, and the constants by concept; None where a condition fails or a constant does not exist."""
     known = exact_constants(trial, trial.problem) if isinstance(trial, Trial) else trial.constants()
     needed = {n: result.notation[n].concept for n in result.notation if n in form.needs - form.prescribes.keys()}
-    steps = {name: c for name, c in needed.items() if c in STEP_SIZES}
+    steps = {name: c for name, c in needed.items() if c in (*STEP_SIZES, *FREE)}
     if missing := sorted(c for n, c in needed.items() if c not in known and n not in steps):
         if "divergence" in " ".join(missing):
             return None  # it does not exist for different Hessians
@@ -313,13 +343,19 @@ def _evaluate_trial(result: Result, form: Form, trial: Instance) -> tuple[float,
     constants: dict[str, Any] = {n: known[c] for n, c in needed.items() if n not in steps}
     if not all(np.isfinite(value).all() for value in constants.values()):
         return None
-    capped = {str(condition.limits) for condition in form.conditions}
-    for place, name in enumerate(sorted(steps, key=lambda name: (name in capped, name))):  # a cap may need the others
+    for place, name in enumerate(sorted(steps, key=lambda name: (_depth(form, name, ()), name))):
         constants[name] = step_size_at(form, name, constants, float(trial.steps[place % 3]), trial.uncapped)
     at = evaluate(result, constants, form.name, strict=False)
     if not at.valid or not np.isfinite(at.value):
         return None
     return float(at.value), known | sizes_by_concept(constants, at)
+
+
+def _depth(form: Form, name: str, above: tuple[str, ...]) -> int:
+    """How many step sizes must be known before this one: its caps may depend on others."""
+    caps = [c for c in form.conditions if str(c.limits) == name and c.extreme is not None]
+    others = {str(s) for c in caps if c.extreme is not None for s in c.extreme.free_symbols} - {name, *above}
+    return bool(caps) + max((_depth(form, other, (*above, name)) for other in others), default=0)
 
 
 def sizes_by_concept(constants: Mapping[str, Any], at: Evaluation) -> dict[str, Any]:
@@ -344,5 +380,5 @@ def step_size_at(form: Form, name: str, constants: Mapping[str, Any], share: flo
             if value.is_number and value.is_finite and condition.op == "==":
                 return float(value)
             if condition.caps and value.is_number and value.is_finite:
-                caps.append(float(value))
+                caps.append(float(value) * (1 - STRICT * (condition.op == "<")))
     return share * min(caps) if caps else uncapped

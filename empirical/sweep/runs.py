@@ -143,6 +143,7 @@ class Preparation:
 
     def __init__(self) -> None:
         self._known: dict[str, Component] = {}
+        self._checked: Sweep | None = None
 
     def __call__(self, sweep: Sweep, task: Task) -> Prepared:
         """The task with its components' tables completed."""
@@ -151,6 +152,8 @@ class Preparation:
         from fedbounds.empirical.simulation.runtime_estimate import building_seconds
         from fedbounds.empirical.simulation.simulate import check_run_memory
 
+        if sweep is not self._checked:
+            self._check_tables(sweep)
         with _error_place(f"{sweep.source}: [streams]"):
             Streams(0, task["streams"])
         task = {**task, "engine": task["engine"].replace("-", " ")}
@@ -187,6 +190,19 @@ class Preparation:
         together = most_together(problem, process, task, steps)
         data = {**problem.data, **process.data}
         return Prepared(task, data, seconds, longest, together, loads, _count_numbers(problem, task))
+
+    def _check_tables(self, sweep: Sweep) -> None:
+        """Check the tables that need no data, of all tasks, before the data of one are loaded."""
+        from fedbounds.empirical.participation.spec import SampleWeighted
+
+        for task in sweep.tasks:
+            if task["participation"].get("kind") != SampleWeighted.kind:  # it may need the problem's weights
+                self._component(sweep, task, "participation", task["participation"])
+            if "algorithm" in task:
+                self._component(sweep, task, "algorithm", task["algorithm"])
+            for index, phase in enumerate(task.get("phases", ())):
+                self._component(sweep, task, "algorithm", phase["algorithm"], f", phase {index}")
+        self._checked = sweep
 
     def _algorithm(
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""

@@ -23,7 +23,7 @@ from fedbounds.bounds.audit.ledger import (
 )
 from fedbounds.bounds.audit.tested_conditions import untested_conditions
 from fedbounds.bounds.comparison.improvements import Improvement, improvements
-from fedbounds.bounds.comparison.result_graph import USES, all_edges, edges_around
+from fedbounds.bounds.comparison.result_graph import IMPROVES, USES, all_edges, edges_around
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
 from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -47,6 +47,12 @@ from fedbounds.cli.options import (
 )
 
 LISTED = ("theorem", "corollary", "proposition")  # kinds that `list` shows without --all
+RELATIONS = {  # side of an edge, and whether a proof rests on the other -> heading
+    (0, True): "rests on",
+    (0, False): "improves on, extends or matches",
+    (1, True): "is used by the proofs of",
+    (1, False): "is improved on, extended or matched by",
+}
 QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a constant
 
 
@@ -95,9 +101,7 @@ def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
 @click.option("--latex", "style", flag_value="latex", help="The theorem as a LaTeX environment.")
 @click.option("--bibtex", "style", flag_value="bibtex", help="The paper's BibTeX entry.")
 @click.option("--sympy", "style", flag_value="sympy", help="The bound as a sympy expression in plain text.")
-@click.option(
-    "--graph", "style", flag_value="graph", help="The results that it uses or improves, and those that use it."
-)
+@click.option("--graph", "style", flag_value="graph", help="The results that it rests or improves on, and the reverse.")
 @click.option("--all", "whole", is_flag=True, help="Every form in full, not only the default form.")
 @click.option("--out", metavar="F", type=OutputPath(), help="With --graph: draw it (.png, .pdf, .svg).")
 @force_option
@@ -158,14 +162,16 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
 
 
 def show_uses(result: Result, out: str | None, force: bool, as_json: bool) -> None:
-    """Print or draw what a result uses, what uses it, and what papers say of both."""
+    """Print or draw what a result rests or improves on, the reverse, and what papers say of both."""
     key, written = result.key, []
     if out:
         from fedbounds.figures.charts.picture import figure_outputs
         from fedbounds.figures.charts.result_graph import graph_picture
 
         check_outputs(figure_outputs(out), force)
-        written = graph_picture(edges_around(key), f"{key}: what it uses, and what uses it", key).save(out, force=force)
+        written = graph_picture(edges_around(key), f"{key}: what it rests or improves on, and the reverse", key).save(
+            out, force=force
+        )
     claims = list(improvements(key))
     document = {
         "key": key,
@@ -176,22 +182,23 @@ def show_uses(result: Result, out: str | None, force: bool, as_json: bool) -> No
 
 
 def describe_uses(key: str, claims: Iterable[Improvement] = ()) -> str:
-    """What a result uses, as a tree, then what uses it, and what papers say of both."""
+    """What a result rests on and what it improves on, as trees, the reverse, and what papers say of the two."""
 
-    def tree(at: str, side: int, above: tuple[str, ...], indent: str) -> Iterator[str]:
-        for edge in all_edges():
+    def tree(at: str, side: int, rests: bool, above: tuple[str, ...], indent: str) -> Iterator[str]:
+        edges = [edge for edge in all_edges() if (edge.relation == USES) == rests]
+        for edge in edges:
             if edge[side] == at and (other := edge[1 - side]) not in above:
-                relation = "" if edge.relation == USES else f"   ({edge.relation})"
-                again = other in seen and any(other in e[side : side + 1] for e in all_edges())
+                relation = "" if edge.relation in (USES, IMPROVES) else f"   ({edge.relation})"
+                again = other in seen and any(other in e[side : side + 1] for e in edges)
                 yield f"{indent}{other}   {load(other).title}{relation}{' (see above)' if again else ''}"
                 if not again:
                     seen.add(other)
-                    yield from tree(other, side, (*above, other), f"{indent}  ")
+                    yield from tree(other, side, rests, (*above, other), f"{indent}  ")
 
-    seen: set[str] = set()
     lines = [f"{key}   {load(key).title}"]
-    for side, heading in enumerate(("uses or improves", "is used or improved by")):
-        found = list(tree(key, side, (key,), "    "))
+    for (side, rests), heading in RELATIONS.items():
+        seen: set[str] = set()
+        found = list(tree(key, side, rests, (key,), "    "))
         lines += ["", f"  {heading}{'' if found else ': nothing in the registry'}", *found]
     if said := [f"    {one}" for one in claims]:
         lines += ["", "  what its paper, or another, says of the two", *said]

@@ -10,8 +10,8 @@ import click
 import numpy as np
 
 from fedbounds.bounds.advice.reference_check import compare_with_references
-from fedbounds.bounds.advice.theorem_check import Finding, check_result, worst
-from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.advice.theorem_check import Finding, check_result, summarize_checks, worst
+from fedbounds.bounds.display.plain_text import both_sides, number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.user_files import read_toml
@@ -113,8 +113,15 @@ def check(
         findings += _search(theorem, seed)
     if worst_case:
         findings += _worst_cases(theorem)
-    answer = {"file": file, "key": theorem.result.key, "findings": [_row(theorem, one) for one in findings]}
-    options.print_answer(as_json, "check", answer, lambda: describe(theorem, findings))
+    passed, left_out = summarize_checks(theorem.result, findings, _left_out(theorem, no_search, worst_case))
+    answer = {
+        "file": file,
+        "key": theorem.result.key,
+        "findings": [_row(theorem, one) for one in findings],
+        "passed": passed,
+        "not_made": left_out,
+    }
+    options.print_answer(as_json, "check", answer, lambda: describe(theorem, findings, passed, left_out))
     return 1 if worst(findings) == "error" else 0
 
 
@@ -144,6 +151,14 @@ def _search(theorem: TheoremFile, seed: int) -> list[Finding]:
     return found
 
 
+def _left_out(theorem: TheoremFile, no_search: bool, worst_case: bool) -> dict[str, str]:
+    """Why checks against other theorems and runs are not made."""
+    found = {"search": "--no-search"} if no_search else {}
+    if theorem.setting is None or theorem.result.measure.lower:
+        found["references"] = "it is a lower bound" if theorem.setting else "the file has no setting"
+    return found if worst_case else {**found, "worst case": "add --worst-case"}
+
+
 def _worst_cases(theorem: TheoremFile) -> list[Finding]:
     from fedbounds.empirical.falsification.theorem_worst_cases import worst_case_finding
 
@@ -154,8 +169,13 @@ def _row(theorem: TheoremFile, finding: Finding) -> dict[str, Any]:
     return {**finding.to_dict(), "line": theorem.line(finding.place) or None}
 
 
-def describe(theorem: TheoremFile, findings: Sequence[Finding]) -> str:
-    """A line for each finding, with the line of the file that it is about, and the constants at which it shows."""
+def describe(
+    theorem: TheoremFile, findings: Sequence[Finding], passed: Sequence[str], left_out: Mapping[str, str]
+) -> str:
+    """A line for each finding, with the line of the file that it is about, and the constants at which it shows.
+
+    Then the checks that passed, and those that were not made.
+    """
     several = len(theorem.result.forms) > 1
     lines = [f"{theorem.result.key}   {theorem.result.file}", ""]
     for one in findings:
@@ -166,7 +186,10 @@ def describe(theorem: TheoremFile, findings: Sequence[Finding]) -> str:
         if one.at and one.level != "ok":
             lines += options.hanging(" " * 30 + "at ", one.shown_at)
     counts = [f"{sum(f.level == level for f in findings)} {level}" for level in ("error", "warning", "ok")]
-    return "\n".join([*lines, "", ", ".join(counts)])
+    lines += ["", *options.hanging("passed: ", ", ".join(passed) or "none")]
+    if left_out:
+        lines += options.hanging("not made: ", "; ".join(f"{check} ({why})" for check, why in left_out.items()))
+    return "\n".join([*lines, ", ".join(counts)])
 
 
 # --- a training configuration ---------------------------------------------------------------------------------------
@@ -219,8 +242,8 @@ def _what_to_give(rows: Sequence[RunLegality]) -> str:
 def _block(row: RunLegality) -> Iterator[str]:
     yield f"  {row.claim}: {row.answer}"
     for c in row.conditions:
-        sides = f"{number(float(c.left))} {'<' if c.left < c.right else '>' if c.left > c.right else '='} "
-        text = f"{c.text}   ({sides}{number(float(c.right))})"
+        sign = "<" if c.left < c.right else ">" if c.left > c.right else "="
+        text = f"{c.text}   ({both_sides(float(c.left), float(c.right), f' {sign} ')})"
         if not np.all(c.holds) and c.limits and c.limit:
             text += f"; {'largest' if c.condition.printed().caps else 'smallest'} legal {c.limits}: {c.limit}"
         yield from options.hanging(f"    {'holds' if np.all(c.holds) else 'fails'}  ", text)
@@ -294,7 +317,7 @@ def _condition_lines(one: FormulaCheck) -> Iterator[str]:
     if one.answer == "fails" and one.at:
         text += f" at {', '.join(f'{name}={number(value)}' for name, value in one.at.items())}"
     if one.answer == "fails" and one.left == one.left:
-        text += f" ({number(one.left)} against {number(one.right)})"
+        text += f" ({both_sides(one.left, one.right)})"
     if one.answer == "holds":
         text += f": {one.how}"
     mark = {"holds": "ok   ", "fails": "error", "no counterexample": "open "}[one.answer]

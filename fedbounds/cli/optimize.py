@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fedbounds.bounds.display.plain_text import number, number_to
+from fedbounds.bounds.display.plain_text import both_sides, number, number_to
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
@@ -110,7 +110,7 @@ def _infeasible_constants(
         for relation, c in zip(declared.relations if declared else (), found.feasible, strict=False):
             symbols = {str(symbol) for symbol in relation.left.free_symbols | relation.right.free_symbols}
             if not c.holds and not symbols & {q.name for q in own if q is not None}:
-                sides = f"{number(float(c.left))} against {number(float(c.right))}"
+                sides = both_sides(float(c.left), float(c.right))
                 yield f"no problem has these constants: {c.text} ({c.why}), got {sides}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,27 @@ from fedbounds.figures.charts.figure_style import name_entry
 from fedbounds.figures.charts.picture import Curve, Picture, new_figure
 from fedbounds.figures.charts.theory import fill_regions
 
+METHODS = {  # kinds of algorithms, as theorem files name them -> the names of the methods
+    "accelerated-minibatch-sgd": "Accelerated minibatch SGD",
+    "c-vfl": "C-VFL",
+    "ce-lsgd": "CE-LSGD",
+    "ef21": "EF21",
+    "fedadam": "FedAdam",
+    "fedavg": "FedAvg",
+    "fednova": "FedNova",
+    "fedprox": "FedProx",
+    "fedvarp": "FedVARP",
+    "generalized-fedavg": "FedAvg with two step sizes",
+    "local-sgda": "Local SGDA",
+    "marina": "MARINA",
+    "mifa": "MIFA",
+    "minibatch-sgd": "Minibatch SGD",
+    "minibatch-storm": "Minibatch STORM",
+    "proxskip": "ProxSkip",
+    "scaffold": "SCAFFOLD",
+    "synchronous-sgda": "Synchronous SGDA",
+    "three-point-compressors": "Three point compressors",
+}
 FACTORS = (1.5, 2.0, 5.0, 10.0, 100.0)  # lines of the second smallest bound over the smallest
 
 
@@ -30,14 +52,13 @@ def method_map_picture(
         table: the bounds.
         title: of the figure.
         note: sentences after the first one of the caption.
-        labels: a text for each bound, in place of paper and number.
+        labels: the methods' names, in place of those of their algorithms.
         x_label, y_label: in place of the symbol and its meaning.
     """
-    own = [name_row(row) for row in table.comparison.rows]
-    shown = labels or (own if len(set(own)) == len(own) else [row.name for row in table.comparison.rows])
+    rows = table.comparison.rows
+    shown = name_bounds(table, labels)
     mark = " (order only)" if table.order_only else ""
     names = [text if mark in text else text + mark for text in shown]
-    rows = table.comparison.rows
     winner, nowhere = table.winner, [name for name, i in zip(shown, table.wins.values(), strict=True) if not i]
     with new_figure(6.4, 4.4, title) as figure:
         axes = figure.subplots()
@@ -83,6 +104,19 @@ def method_map_picture(
         curves,
         provenance,
     )
+
+
+def name_bounds(table: MethodMap, labels: Sequence[str] = ()) -> list[str]:
+    """The method and the paper of each bound; its paper, number and form where two would have the same name."""
+    rows = table.comparison.rows
+    methods = labels or [METHODS.get(kind, kind) for kind in table.algorithms]
+    papers = [re.sub(r" \((\w+)\)$", r" \1", row.source.partition(", ")[0]) for row in rows]
+    cited = [f"{method} ({paper})" for method, paper in zip(methods, papers, strict=True)]
+    own = [name_row(row) for row in rows]
+    for names, known in ((cited, all(methods)), (own, True)):
+        if known and len(set(names)) == len(names):
+            return names
+    return [row.name for row in rows]
 
 
 def _scale(values: np.ndarray) -> str:

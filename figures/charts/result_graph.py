@@ -1,4 +1,4 @@
-"""The graph of results as a picture: from left to right, each beside what it uses or improves."""
+"""The graph of results as a picture: from left to right, each beside what it rests on or improves on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def registry_graph() -> Picture:
     edges = edges_of_registry()
     alone = sorted(results_shown() - {key for edge in edges for key in (edge.result, edge.used)})
     note = f" Proofs pass through lemmas, which are not shown. Without an arrow: {', '.join(alone)}."
-    return graph_picture(edges, "Results that use or improve others", note=note)
+    return graph_picture(edges, "Results that rest or improve on others", note=note)
 
 
 def graph_picture(edges: Sequence[Edge], title: str, key: str = "", *, note: str = "") -> Picture:
@@ -46,7 +46,7 @@ def graph_picture(edges: Sequence[Edge], title: str, key: str = "", *, note: str
         FedboundsError: there is no edge.
     """
     if not edges:
-        raise FedboundsError(f"{key} uses no result of the registry, and none uses it; there is no graph to draw")
+        raise FedboundsError(f"{key} has no relation to another result of the registry; there is no graph to draw")
     layers = layers_of(edges)
     places, lanes = _place(edges, layers)
     lines = {one: _label(one) for one in layers}
@@ -71,16 +71,16 @@ def graph_picture(edges: Sequence[Edge], title: str, key: str = "", *, note: str
                 )
             )  # fmt: skip
             axes.text(x, y, "\n".join(lines[one]), fontsize=FONT * shrunk, ha="center", va="center", zorder=3)
-        names = {False: "uses", True: "says that it improves or has the same rate"}
+        names = {False: "rests on", True: "improves on, extends or matches"}
         handles = [Line2D([], [], color=COLORS[one], linestyle=DASHES[one], label=names[one]) for one in relations]
         figure.legend(handles=handles, loc="outside lower center", ncols=2)
     count = {word: sum(text[-1] == word for text in lines.values()) for word in sorted({t[-1] for t in lines.values()})}
     said = ", ".join(f"{number} {word}" for word, number in count.items())
-    about = f" of {key}: all that it rests on, and all that rests on it" if key else ""
+    about = f" of {key}: all that it rests or improves on, and all that rest or improve on it" if key else ""
     return Picture(
         figure,
-        f"Graph{about}. An arrow goes from a result to one that uses it (solid) or whose paper says that it improves "
-        f"it or has its rate (dashed). The last line of a box is the verdict of the default form: {said}. A theorem "
+        f"Graph{about}. An arrow goes from a result to one whose proof rests on it (solid), or that improves on, "
+        f"extends or matches it (dashed). The last line of a box is the verdict of the default form: {said}. A theorem "
         f"that hides constants is order only, one that was written from memory is unread.{note}",
         f"{len(layers)} results in {columns} layers, with {len(edges)} arrows.",
         [

@@ -251,9 +251,11 @@ function commands(form, given, assumed) {
 function comparable(first, second, measures) {
   const [a, b] = [measures[first.measure], measures[second.measure]];
   const [less, more] = [a.at_most.includes(second.measure), b.at_most.includes(first.measure)];
-  const words = { over: "over ", expectation: "expectation over ", given: "given " };
-  const say = (one, key) => (words[key] ?? "") + (one[key] || "nothing");
-  const differs = ["aggregate", "over", "of", "expectation", "given"].filter(key => a[key] !== b[key])
+  const words = { over: "over ", expectation: "expectation over ", given: "expectation over " };
+  const conditional = one => `${one.expectation || "nothing"} ${one.given ? `given ${one.given}` : "(no condition)"}`;
+  const say = (one, key) => (words[key] ?? "") + (key === "given" ? conditional(one) : one[key] || "nothing");
+  const differs = ["aggregate", "over", "of", "expectation", "given"]
+    .filter(key => a[key] !== b[key] && !(key === "expectation" && a.given !== b.given))  // with its condition
     .map(key => `${say(a, key)} against ${say(b, key)}`).join("; ");
   if (!less && !more) return { ok: false, why: `they bound different things: ${differs}` };
   if (less && more) return { ok: true, why: "" };

@@ -64,6 +64,13 @@ def test_a_form_is_written_as_in_all_commands_or_as_it_is_printed(capsys, form):
     assert f"{THEOREM}[printed]   gamma" in capsys.readouterr().out
 
 
+def test_sides_that_differ_look_different(capsys):
+    assert main(["eval", "descent.toml", "F=1", "T=9", "L=1", "gamma=1.0000000001"]) == 0
+    assert "gamma <= 1/L   (1.0000000001 against 1)" in capsys.readouterr().out
+    assert main(["check", "--against", "descent.toml", "--step", "1.0000000001/L"]) == 1
+    assert "(1.0000000001 against 1)" in capsys.readouterr().out
+
+
 def test_a_run_file_as_json(capsys):
     assert main(["check", "large.toml", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -173,3 +180,21 @@ def test_bad_input_is_one_line(capsys, words, message):
     assert main(["check", *words]) == 2
     out, err = capsys.readouterr()
     assert not out and message in err and err.startswith("fedbounds: ") and err.count("\n") == 1
+
+
+def test_a_theorem_file_lists_the_checks_that_passed_and_those_not_made(capsys, tmp_path):
+    assert main(["check", "descent.toml", "--no-search"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "passed: dimensions of 1 term and 1 condition, constants of the conditions occur in the bound," in out
+    assert "monotonicity, limits, reference theorems" in out
+    assert "not made: step sizes (none is prescribed); search (--no-search); worst case (add --worst-case)" in out
+    wrong = DESCENT.replace("2*F/(gamma*T)", "2*F*gamma/T").replace("conditions =", "#")
+    (tmp_path / "wrong.toml").write_text(wrong)
+    assert main(["check", "wrong.toml", "--no-search", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert not [text for text in document["passed"] if "dimensions" in text] and "signs" in document["passed"]
+    assert document["not_made"]["conditions"] == "there is no condition" and "units" not in document["not_made"]
+    (tmp_path / "never.toml").write_text(DESCENT.replace('"gamma <= 1/L"', '"gamma <= 1/L", "gamma*L >= 2"'))
+    assert main(["check", "never.toml", "--no-search", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["not_made"]["monotone"] == "no constants are feasible" and "signs" not in document["passed"]

@@ -296,3 +296,13 @@ def test_no_factor_is_known_where_another_condition_has_no_closed_form():
     result = load("yang-2021/fedavg-full")
     found = check_formulas(result, result.form(), {"gamma": "1/(8*L*I)", "eta": "sqrt(N*I)"}, {"cstep": 0.2})
     assert None in [check.largest_factor for check in found.checks] and found.largest_factor == 0
+
+
+def test_numbers_of_many_digits_are_short_decimals_and_those_that_differ_look_different():
+    found, check = one(stated("gamma*eta <= 1/(I*L)"), "1/(I*L)", eta=1 / 3)
+    assert (check.how, check.ratio) == ("the ratio is 1/3", "1/3")
+    found, check = one(stated("gamma*eta <= 1/(I*L)"), "1/(I*L)", eta=0.333333333333333314e-3)
+    assert check.ratio == "0.000333333"
+    found, check = one(stated("gamma <= 1/L"), "1.0000000001/L")
+    assert (found.formulas["gamma"], check.ratio) == ("1.0000000001/L", "1.0000000001")
+    assert describe_factor(found).endswith(": 0.999999")  # a legal factor

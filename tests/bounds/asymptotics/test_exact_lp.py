@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from fedbounds.bounds.asymptotics.exact_lp import maximize
+from fedbounds.bounds.asymptotics.exact_lp import corners, maximize
 from fedbounds.bounds.errors import FedboundsError
 
 whole = st.integers(-4, 4)
@@ -57,3 +57,10 @@ def test_a_program_without_a_largest_value_and_one_without_the_origin_are_refuse
         maximize([1], [[-1]], [0])
     with pytest.raises(FedboundsError, match="origin"):
         maximize([1], [[-1]], [-1])
+
+
+def test_corners_are_the_points_that_no_two_others_are_around():
+    square = [[Fraction(x), Fraction(y)] for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))]
+    assert len(corners(square, [Fraction(1)] * 4)) == 9  # four corners, and those with the coordinate planes
+    assert corners(square, [Fraction(1), Fraction(-1), Fraction(2), Fraction(-2)]) == [(1, 2)]
+    assert corners(square, [Fraction(-1), Fraction(-1), Fraction(1), Fraction(1)]) == []

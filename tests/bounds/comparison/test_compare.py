@@ -87,10 +87,32 @@ def test_any_constant_may_vary_and_each_result_takes_the_constants_it_knows():
 def test_different_left_hand_sides_are_refused_with_the_reason():
     with pytest.raises(FedboundsError, match="bound different things") as error:
         compare([REGULARIZED, INDEPENDENT], ("T", ROUNDS), KNOWN | {"d": 1, "N": 10})
-    assert "expectation over gradient noise against expectation over" in str(error.value)
+    assert "expectation over gradient noise given participation against expectation over" in str(error.value)
     assert "\n" not in str(error.value)
     with pytest.raises(FedboundsError, match="squared divergence of a window"):
         compare([THEOREM, result("proposition-4.7")], ("P", [1, 2]), KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("other", "cure"),
+    [
+        ("fedau/theorem-2", "name arbitrary-participation/theorem-3.1-expected instead"),
+        ("yang-2021/fedavg-full", "name results whose left-hand sides are comparable"),  # in expectation over less
+    ],
+)
+def test_a_bound_given_participation_beside_one_that_is_not(other, cure):
+    with pytest.raises(FedboundsError) as error:
+        compare([other, THEOREM], ("T", ROUNDS), {})
+    said = str(error.value)
+    assert (
+        "(no condition) against expectation over gradient noise given participation" in said and "nothing" not in said
+    )
+    assert "arbitrary-participation/theorem-3.1 [sharp] holds for each record of the participation" in said
+    assert cure in said
+    if "expected" in cure:
+        with pytest.raises(FedboundsError) as error:
+            compare([other, cure.split()[1]], ("T", ROUNDS), {})
+        assert "bound different things" not in str(error.value)  # constants are missing
 
 
 def test_an_average_may_stand_beside_a_minimum_with_a_note():

@@ -206,7 +206,10 @@ def test_constants_that_are_no_step_sizes_are_fixed() -> None:
 
 def test_the_legend_has_what_occurs_and_the_unit_of_the_rounds() -> None:
     plain = rate_table([("jhunjhunwala-2022/fedavg", "explicit")])
-    assert plain.legend == ("~: the best power that the conditions allow; all constants but the step sizes are fixed",)
+    assert plain.legend == (
+        "~: the best power that the conditions allow; all constants but the step sizes are fixed",
+        "1 of k: k powers are best; those with the fewest dominant terms, then the larger first step size",
+    )
     assert r"O(T^{-1/2})$ ($T$: rounds)" in plain.latex and "--" not in plain.latex and r"$\propto$: the" in plain.latex
     none = rate_table([("fedmrn/proposition-1", None)])
     assert [line.partition(":")[0] for line in none.legend] == [
@@ -247,3 +250,17 @@ def test_a_table_compiles(count: int, tmp_path: Path) -> None:
     words = [] if ENGINE and "tectonic" in ENGINE else ["-interaction=nonstopmode", "-halt-on-error"]
     done = subprocess.run([str(ENGINE), *words, "rates.tex"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_of_several_best_powers_those_with_the_fewest_dominant_terms_are_taken() -> None:
+    several = rate_table([("fedau/theorem-2", "explicit"), ("ghadimi-2013/sgd", None)])
+    first, alone = several.rows
+    assert (first.choices, alone.choices) == (2, 1)
+    assert any("(1 of 2)" in line for line in first.lines) and not any(" of 1" in line for line in alone.lines)
+    assert several.to_dict()["rows"][0]["choices"] == 2
+    terms = {term.name for term in load("fedau/theorem-2").form("explicit").terms}
+    assert "local drift" in terms - {*first.dominant}  # it is dominant at gamma, eta ~ T^(-1/4)
+    one = theorem("draft/one", measure="minimum over rounds of squared gradient norm of f",
+                  terms={"gap": "F/(gamma*eta*T)", "noise": "L*gamma*eta*sigma**2/N"})  # fmt: skip
+    found = rate(one, one.form())
+    assert (dict(found.steps), found.choices) == ({"gamma": 0, "eta": Fraction(-1, 2)}, 2)  # then the larger gamma

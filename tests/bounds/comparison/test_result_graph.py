@@ -1,11 +1,14 @@
 """The graph of results: its edges are those of proofs, theorem files and comparisons; its layers go one way."""
 
+import json
+
 import pytest
 
 from fedbounds.bounds.audit.claim_set import paper_claims
 from fedbounds.bounds.audit.proof_step_checker import Proof, StepOf
 from fedbounds.bounds.comparison.improvements import improvements
 from fedbounds.bounds.comparison.result_graph import (
+    IMPROVES,
     USES,
     Edge,
     all_edges,
@@ -16,6 +19,8 @@ from fedbounds.bounds.comparison.result_graph import (
 )
 from fedbounds.bounds.theory.registry import PAPERS, REFERENCES, load, paper
 from fedbounds.bounds.theory.theorem_file import read_theorem_file
+from fedbounds.cli.catalog import describe_uses
+from tests.command_line import run
 
 
 def used_by_proofs(name: str) -> set[tuple[str, str]]:
@@ -46,6 +51,7 @@ def test_theorem_files_and_comparisons_are_edges() -> None:
     files = [read_theorem_file(r.file) for name in REFERENCES for r in paper(name).results]
     for one in files:
         assert all(edges[one.result.key, used] == USES for used in one.uses)
+        assert all(edges[one.result.key, other] == IMPROVES for other in one.improves)
     said: dict[tuple[str, str], set[str]] = {}
     for one in improvements():
         said.setdefault((one.result, one.against), set()).add(one.relation)
@@ -73,3 +79,17 @@ def test_layers_go_from_what_is_used_to_what_uses_it_also_around_a_circle() -> N
     assert set(layers) == {*"abcd"} and layers["d"] > layers["c"]
     found = layers_of(edges_of_registry())
     assert all(found[edge.result] > found[edge.used] for edge in edges_of_registry())
+
+
+def test_the_text_tells_what_a_proof_rests_on_from_what_it_improves_on() -> None:
+    sections: dict[str, str] = {}
+    for block in describe_uses("jhunjhunwala-2022/fedvarp").split("\n\n")[1:]:
+        heading, _, lines = block.strip().partition("\n")
+        sections[heading.partition(":")[0]] = lines
+    assert "jhunjhunwala-2022/lemma-6" in sections["rests on"] and "fedavg" not in sections["rests on"]
+    assert "jhunjhunwala-2022/fedavg " in sections["improves on, extends or matches"]
+    assert "lemma" not in sections["improves on, extends or matches"]
+    assert "jhunjhunwala-2022/fedavg " in describe_uses("jhunjhunwala-2022/lemma-6").partition("is used by")[2]
+    document = json.loads(run("show", "jhunjhunwala-2022/fedvarp", "--graph", "--json")[1])
+    relations = {row["uses"]: row["relation"] for row in document["uses"] if row["result"].endswith("/fedvarp")}
+    assert relations == {"jhunjhunwala-2022/fedavg": "improves", "jhunjhunwala-2022/lemma-6": "uses"}

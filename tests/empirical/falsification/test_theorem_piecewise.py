@@ -9,7 +9,7 @@ import pytest
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.symbols import GRADIENT
 from fedbounds.empirical.falsification.theorem_piecewise import (
-    MANY,
+    MANY_NOISY,
     NEAR,
     PiecewiseClass,
     PiecewiseTrial,
@@ -59,7 +59,7 @@ def test_constants_are_those_computed_by_hand():
     }  # fmt: skip
     assert {name: known[name] for name in wanted} == pytest.approx(wanted)
     noisy = huber(noise=2.0, many=True).constants()
-    assert noisy["clients"] == 2 * MANY and "objective_weights" not in noisy
+    assert noisy["clients"] == 2 * MANY_NOISY and "objective_weights" not in noisy
     assert noisy["optimum_noise"] == pytest.approx((0.25 + 4) ** 0.5)
 
 

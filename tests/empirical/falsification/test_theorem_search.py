@@ -1,10 +1,12 @@
 """The search for violating runs: published theorems stand, and false variants of them fall with a counterexample."""
 
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pytest
 
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.theorem_file import TheoremFile, build_theorem
 from fedbounds.empirical.algorithms.spec import algorithms
 from fedbounds.empirical.falsification import theorem_search
@@ -187,6 +189,13 @@ def test_a_false_variant_falls_with_a_counterexample(name, old, new):
     assert old in str(THEOREMS[name])
     found = search(name, old, new)
     assert found.level == "error" and found.at, found
+    result = statement(name, old, new).result
+    form = result.form()
+    constants = {symbol: found.at[symbol] for symbol in form.needs - form.prescribes.keys()}
+    assert evaluate(result, constants, form.name, strict=False).valid  # constants and step sizes are all there
+    assert not {*theorem_search.SHARES} & found.at.keys()
+    crowd = "(I - 1)*sigma**2" in old  # the mean of the noise must be nothing where its drift is measured
+    assert (constants.get("N", 1) > theorem_search.BUILT) == ("clients or fewer" in found.text) == crowd
 
 
 @pytest.mark.parametrize("kind", sorted(algorithms()))
@@ -324,3 +333,54 @@ def test_drift_is_tested_or_it_is_said_that_it_is_not(monkeypatch):
     setting = "nonconvex, smooth, full participation, bounded heterogeneity, noise=none, bounded gradients"
     assert "runs on piecewise quadratics (" in found_text(monkeypatch, setting=setting)
     assert "gradients are bounded" in found_text(monkeypatch, setting=setting, algorithm="scaffold")
+
+
+def test_an_instance_with_few_clients_is_shown_before_one_that_nobody_can_build(monkeypatch):
+    few, many = (Trial(np.ones((n, 1)), np.zeros((n, 1)), 0.0, np.ones(1), 1, 1, n, np.ones(3), 1.0) for n in (1, 3))
+    drawn = cycle([many, few, many])
+    family = theorem_search.Family("made", lambda _: next(drawn), lambda one, _: next(drawn))
+    monkeypatch.setattr(theorem_search, "_families", lambda *_: [family])
+    monkeypatch.setattr(theorem_search, "BUILT", 2)
+    monkeypatch.setattr(theorem_search, "_ratio", lambda theorem, form, trial: (2.0 + len(trial.centers), trial))
+    monkeypatch.setattr(theorem_search, "ENOUGH", 100)
+    assert len(search("descent").at["centers"]) == 1  # the ratio of the other one is larger
+    monkeypatch.setattr(theorem_search, "BUILT", 0)
+    assert len(search("descent").at["centers"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "level"),
+    [
+        ("", "", "ok"),
+        ("5*I*gamma**2*L**2*sigma**2", "0", "error"),  # no drift by noise
+        ("15*I**2*gamma**2*L**2*d**2/c", "0", "error"),  # no drift by heterogeneity
+        ("F/(c*gamma*eta*I*T)", "F/(8*c*gamma*eta*I*T)", "error"),
+    ],
+)
+def test_a_constant_that_a_theorem_leaves_open_is_searched_at_its_cap(old, new, level, monkeypatch):
+    monkeypatch.setattr(theorem_search, "TRIALS", 250)
+    terms = {
+        "initial gap": "F/(c*gamma*eta*I*T)",
+        "gradient noise": "L*gamma*eta*sigma**2/(2*N*c) + 5*I*gamma**2*L**2*sigma**2/(2*c)",
+        "client drift": "15*I**2*gamma**2*L**2*d**2/c",
+    }
+    document = made(
+        "open", f"minimum over rounds of {GRADIENT}",
+        "nonconvex, smooth, bounded variance, full participation, bounded heterogeneity", {
+            name: text.replace(old, new) if old else text for name, text in terms.items()},
+        "gamma <= 1/(8*L*I)", "gamma*eta <= 1/(I*L)", "c < 1/2 - 15*I**2*gamma**2*L**2",
+        symbols={"c": {"concept": "descent_share", "dimension": "1", "domain": "(0, 1)"}},
+        algorithm="generalized-fedavg",
+    )  # fmt: skip
+    theorem = build_theorem(document, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    assert found.level == level, found
+    if level == "error":
+        at = found.at
+        assert at["c"] < 0.5 - 15 * (at["I"] * at["gamma"] * at["L"]) ** 2
+
+
+def test_a_form_without_a_constant_local_step_size_is_not_searched():
+    theorem = build_theorem(THEOREMS["descent"] | {"terms": {"gap": "2*F*L/T"}, "conditions": []}, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    assert found.level == "warning" and "no constant of the form is a local step size" in found.text

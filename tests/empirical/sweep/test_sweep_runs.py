@@ -186,3 +186,18 @@ def test_image_data_stand_in_the_key_by_their_content() -> None:
     here, there = (plan(resolve(tomllib.loads(text.replace("DIR", place))))[0] for place in ("one", "two"))
     other = plan(resolve(tomllib.loads(text.replace("clients = 10", "clients = 11"))))[0]
     assert here.key == there.key != other.key
+
+
+@pytest.mark.parametrize(
+    "mistake", ["a kind of participation", "a key of an algorithm", "a key of a phase's algorithm"]
+)
+def test_tables_without_data_are_checked_before_data_are_loaded(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(_: object) -> None:
+        raise AssertionError("data are loaded")
+
+    text, said = MISTAKES[mistake]
+    monkeypatch.setattr("fedbounds.empirical.problems.spec.sketch", load)
+    with pytest.raises(FedboundsError, match=said):
+        plan(resolve(tomllib.loads(text), "f.toml"))
+    with pytest.raises(AssertionError, match="data are loaded"):
+        plan(resolve(tomllib.loads(BASE), "f.toml"))

@@ -9,8 +9,9 @@ import pytest
 
 from fedbounds.bounds.comparison.method_map import map_methods
 from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import results
 from fedbounds.figures.charts import reference_figures
-from fedbounds.figures.charts.method_map import method_map_picture
+from fedbounds.figures.charts.method_map import METHODS, method_map_picture, name_bounds
 from fedbounds.figures.charts.reference_figures import CLASSES, FIGURES, ROUNDS, bound_over_rounds
 from tests.cli.test_commands import refused
 from tests.command_line import run
@@ -49,10 +50,27 @@ def test_the_colors_of_a_map_are_its_winners_and_the_caption_gives_the_constants
     picture = method_map_picture(table, labels=["Minibatch SGD", "Local SGD"])
     mesh = picture.figure.axes[0].collections[0].get_array()
     assert mesh is not None and (np.asarray(mesh).reshape(table.winner.shape) == table.winner).all()
-    assert "0 Minibatch SGD, 1 Local SGD" in picture.caption and "T = 100 (given)" in picture.caption
+    assert (
+        "0 Minibatch SGD (Patel et al. 2024), 1 Local SGD (Woodworth et al. 2020)" in picture.caption
+        and "T = 100 (given)" in picture.caption
+    )
     assert "d = " not in picture.caption and "I = " not in picture.caption
     index = {c.label: c.y for c in picture.curves if c.label.endswith("smallest")}
     assert [list(y) for y in index.values()] == table.winner.T.tolist()
+
+
+def test_a_legend_names_methods_with_their_papers():
+    table = map_methods([MINIBATCH, LOCAL], ("I", [1, 10, 100]), ("d", SPAN), KNOWN)
+    assert name_bounds(table) == ["Minibatch SGD (Patel et al. 2024)", "FedAvg (Woodworth et al. 2020)"]
+    entries = {text.get_text() for text in method_map_picture(table).figure.legends[0].get_texts()}
+    assert entries == {f"{name} (order only)" for name in name_bounds(table)}
+    two = [("jhunjhunwala-2022/fedavg", name) for name in ("explicit", "explicit:supplement")]  # of one method
+    assert "[explicit]" in name_bounds(map_methods(two, ("d", SPAN), ("sigma", SPAN), STEPS))[0]
+
+
+def test_every_algorithm_of_a_reference_theorem_has_a_name():
+    kinds = {result.algorithm for result in results() if result.file} - {""}
+    assert kinds <= METHODS.keys()
 
 
 def test_where_no_bound_is_valid_the_map_is_white_and_says_so():
@@ -83,7 +101,9 @@ def test_local_sgd_with_heterogeneity_at_the_minimizer_never_beats_minibatch_sgd
         known = dict(L=1, D2=1, N=10, T=int(rng.integers(10, 1000)), I=int(rng.integers(1, 1000)), sigma=0.1)
         local = evaluate(reference_figures.LOCAL_AT_MINIMIZER, {**known, "zetastar": 0})
         assert local.value >= evaluate(MINIBATCH, known).value
-    assert "Smallest nowhere: Local SGD, heterogeneity at the minimizer." in caption(GALLERY / "local-steps.json")
+    assert "Smallest nowhere: Local SGD, heterogeneity at the minimizer (Koloskova et al. 2020)." in caption(
+        GALLERY / "local-steps.json"
+    )
 
 
 def test_scaffold_wins_with_many_participants_and_much_heterogeneity():
