@@ -57,7 +57,7 @@ class Scale:
     grid: Mapping[str, Sequence[float]]  # of gamma and eta; every method takes its best pair
     tuning_rounds: int  # tuning_rounds, tuning_seeds: of the runs that choose step sizes
     tuning_seeds: int = 2
-    size: tuple[int, int] | None = None  # training and test images, of a generated data set
+    size: tuple[int, ...] | None = None  # training images, test images and side of a generated data set
     cutoffs: tuple[float, ...] = (1, 5, 50, 200, inf)  # K of Figures 1 and D.5.2; the last is no cut-off
     alphas: tuple[float, ...] = (0.01, 0.1, 1.0)  # of Table D.1.1
     augmentation: tuple[str, ...] = ()  # of the training images
@@ -131,7 +131,7 @@ def rates(
 
 
 @cache
-def _frequencies(dataset: str, size: tuple[int, int] | None, clients: int, seed: int, data: str | None) -> np.ndarray:
+def _frequencies(dataset: str, size: tuple[int, ...] | None, clients: int, seed: int, data: str | None) -> np.ndarray:
     labels = load_dataset(images_of(dataset, size), data).train_labels
     split = class_mix_partition(labels, clients, np.random.default_rng(seed))
     return class_frequencies(labels, split.assignment, clients)

@@ -92,7 +92,7 @@ class Scale:
     extensions: int = 2
     tuning_seeds: int = 2
     noise_seeds: int = 5  # runs of a point of Figure 5
-    size: tuple[int, int] | None = None  # training and test images, of a generated data set
+    size: tuple[int, ...] | None = None  # training images, test images and side of a generated data set
     record_every: int = 5
     augmentation: tuple[str, ...] = ()
     timed: tuple[str, ...] = ("mlp", "cnn4-bn")  # timed, repeats: networks of the time measurements, and their number
