@@ -68,8 +68,9 @@ class Scale:
         return (
             f"{describe_images(self.dataset, self.size)}, network {self.network}, N = {self.clients}, "
             f"S = {self.participants}, I = 5, batch 16, five groups of two classes available for {self.slot} rounds "
-            f"cyclically, P = {self.interval}, {self.rounds} rounds after {self.initial_rounds} initial ones, {self.seeds} seeds{left_out}; the "
-            "paper has N = 250, S = 10, slots of 100 rounds, P = 500 and 300,000 rounds or more"
+            f"cyclically, P = {self.interval}, {self.rounds} rounds after {self.initial_rounds} initial ones, "
+            f"{self.seeds} seeds{left_out}; the paper has N = 250, S = 10, slots of 100 rounds, "
+            "P = 500 and 300,000 rounds or more"
         )
 
 
