@@ -80,7 +80,7 @@ class Scale:
 
 _COLORS = ("sharpness", "jitter", "posterize", "equalize", "crop", "flip")
 SCALES = {
-    "glyphs": Scale("glyphs", "mlp", 100, 500, 10, 100, GRID, 500, size=(10_000, 2_000), record_every=20),
+    "glyphs": Scale("glyphs", "mlp", 100, 2000, 10, 200, GRID, 500, size=(10_000, 2_000, 14), record_every=40),
     "digits": Scale("digits", "mlp", 50, 500, 3, 100, GRID, 500),
     "svhn": Scale("svhn", "fedau-svhn", 50, 200, 2, 50, GRID, 200, augmentation=("crop",)),
     "cifar-10": Scale("cifar-10", "fedau-cifar-10", 50, 200, 2, 50, GRID, 200, augmentation=("crop", "flip")),
