@@ -153,7 +153,14 @@ def npz(file: str) -> Dataset:
     return Dataset(Path(file).name, train, labels, *tested, classes, arrays.get("owners"))
 
 
-def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: bool = False, seed: int = 0) -> Dataset:
+def glyphs(
+    train: int = 20_000,
+    test: int = 4_000,
+    classes: int = 10,
+    color: bool = False,
+    side: int | None = None,
+    seed: int = 0,
+) -> Dataset:
     """Digits and letters of matplotlib's fonts under random changes, made here.
 
     Each image shows one character in one of 15 faces, transformed at random, on a shaded ground, with parts of other
@@ -165,17 +172,30 @@ def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: boo
         test: test images.
         classes: the first of 0 to 9, A to Z, and the small letters a b d e f g h n q r t; 10 to 47.
         color: 32 x 32 pixels in color instead of 28 x 28 in gray.
+        side: height and width in pixels, to which images are averaged down: 14 or 7 (in color 16 or 8).
         seed: of the random numbers.
     """
     classes = check_count("classes", classes, FEWEST_CLASSES, MOST_CLASSES, "digits, capitals, eleven small letters")
     few = "at least one image of each class"
     sizes = check_count("train", train, classes, why=few), check_count("test", test, classes, why=few)
     color, seed = check_flag("color", color), check_count("seed", seed, low=0, high=2**32 - 1)
-    pixels = 3 * 32 * 32 if color else 28 * 28
-    check_memory(f"train = {sizes[0]} and test = {sizes[1]} images", 5 * pixels * sum(sizes))  # bytes, then float32
+    channels, whole = (3, 32) if color else (1, 28)
+    legal = (whole, whole // 2, whole // 4)
+    if side is not None and side not in legal:
+        raise FedboundsError(f"side = {quote(side)} must be one of {', '.join(map(str, legal))}")
+    check_memory(f"train = {sizes[0]} and test = {sizes[1]} images", 5 * channels * whole**2 * sum(sizes))
     drawn = [draw_images(seed, k, size, classes, color) for k, size in enumerate(sizes)]
-    (images, labels), (test_images, test_labels) = [tuple(part.copy() for part in pair) for pair in drawn]
+    (images, labels), (test_images, test_labels) = [(_averaged(part, side), owned.copy()) for part, owned in drawn]
     return Dataset("glyphs", images, labels, test_images, test_labels, classes)
+
+
+def _averaged(images: np.ndarray, side: int | None) -> np.ndarray:
+    """A copy of images `(samples, channels, whole, whole)`, uint8, as means over squares: `(..., side, side)`, uint8."""
+    if side is None or side == images.shape[-1]:
+        return images.copy()
+    square = images.shape[-1] // side
+    sums = images.reshape(*images.shape[:2], side, square, side, square).sum((3, 5), dtype=np.int64)
+    return ((2 * sums + square**2) // (2 * square**2)).astype(np.uint8)  # rounded half up
 
 
 def sequences(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
+from scipy.special import stdtrit
 
 from fedbounds.figures.charts.figure_style import StyleOptions, current_style, name_entry, styled
 from fedbounds.figures.charts.fitting import whole_ticks
@@ -39,6 +40,20 @@ def seed_curve(label: str, x: np.ndarray, values: np.ndarray, smooth: float = 0.
     mean, spread = values.mean(axis=0), values.std(axis=0)
     many = values.shape[0] > 1
     return Curve(label, np.asarray(x), mean, mean - spread if many else None, mean + spread if many else None)
+
+
+def difference_curve(label: str, x: np.ndarray, differences: np.ndarray, smooth: float = 0.0) -> Curve:
+    """Mean over seeds and its 95 % interval by Student's t; `differences` has shape (seeds, points).
+
+    Example:
+        >>> curve = difference_curve("B - A", np.arange(2), np.array([[0.0, 1.0], [0.0, 3.0]]))
+        >>> curve.y.tolist(), curve.low.round(2).tolist()  # t_{0.975} = 12.7 with one degree of freedom
+        ([0.0, 2.0], [0.0, -10.71])
+    """
+    differences = moving_average(differences, smooth)
+    mean, seeds = differences.mean(axis=0), len(differences)
+    half = stdtrit(seeds - 1, 0.975) * differences.std(axis=0, ddof=1) / seeds**0.5
+    return Curve(label, np.asarray(x), mean, mean - half, mean + half)
 
 
 def facets(curves: Sequence[Curve]) -> list[Facet]:

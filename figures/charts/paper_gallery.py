@@ -13,7 +13,7 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Store, Sweep, execute, plan
 from fedbounds.empirical.sweep.executor import Progress
-from fedbounds.figures.charts.curves import panels, seed_curve
+from fedbounds.figures.charts.curves import difference_curve, panels, seed_curve
 from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, new_figure
 
 SMOOTH = 0.03  # the papers' moving average over 3 % of the points
@@ -69,24 +69,41 @@ def final_accuracy(traces: Sequence[Trace], metric: str, last: int, chance: floa
     return 100 * np.where(np.isfinite(ends), ends, chance).mean(axis=1)
 
 
-def convergence(title: str, traces: Traces, scale: AnyScale, note: str, start: int = 0) -> Picture:
-    """Training loss and test accuracy against rounds from `start` on: mean and standard deviation over seeds."""
+def convergence(
+    title: str, traces: Traces, scale: AnyScale, note: str, start: int = 0, against: str | None = None
+) -> Picture:
+    """Training loss and test accuracy against rounds from `start` on: mean and standard deviation over seeds.
+
+    A third panel has the differences of the losses from that of the method `against`, on the same seeds.
+    """
     groups = {}
     for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
         curves = [seed_curve(label, *series(some, metric), SMOOTH) for label, some in traces.items()]
         groups[panel] = [curve.since(start) for curve in curves]
+    y_labels, differences = ["$f(x_t)$", "share of test images"], ""
+    if against is not None:
+        rounds, base = series(traces[against], "train_loss")
+        groups[f"Loss minus that of {against}"] = [
+            difference_curve(label, rounds, series(some, "train_loss")[1] - base, SMOOTH).since(start)
+            for label, some in traces.items()
+        ]
+        y_labels.append("difference of $f(x_t)$")
+        differences = (
+            f" On the right the loss minus that of {against} on the same seed, with a 95 % interval of the mean; above "
+            f"0 {against} is better."
+        )
     diverged = sorted({label for label, some in traces.items() for t in some if "diverged" in t.statuses})
     lost = f" Diverged and not drawn from there on: {', '.join(diverged)}." if diverged else ""
     return panels(
         groups,
         x_label="round $t$",
-        y_labels=["$f(x_t)$", "share of test images"],
+        y_labels=y_labels,
         title=title,
         caption=f"{title}. {note} {scale.words}. Moving average over 3 % of the points; mean and standard deviation "
-        f"over seeds{f', from round {start} on' if start else ''}.{lost}",
-        alternative=f"Two panels, training loss and test accuracy against rounds, for {', '.join(traces)}.",
+        f"over seeds{f', from round {start} on' if start else ''}.{differences}{lost}",
+        alternative=f"{', '.join(groups)} against rounds, for {', '.join(traces)}.",
         provenance={"scale": scale.words, "runs": {k: [t.spec for t in v][:1] for k, v in traces.items()}},
-        y_scales=["linear" if start else "log", "linear"],
+        y_scales=["linear" if start else "log", *["linear"] * (len(groups) - 1)],
     )
 
 

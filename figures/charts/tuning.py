@@ -237,21 +237,26 @@ def with_data(problem: dict[str, Any], data: str | None) -> dict[str, Any]:
     return problem if data is None else {**problem, "data": data}
 
 
-def images_of(dataset: str, size: tuple[int, int] | None) -> str | dict[str, Any]:
-    """A data set as specifications have it: a name, or a table with the numbers of generated images.
+def images_of(dataset: str, size: tuple[int, ...] | None) -> str | dict[str, Any]:
+    """A data set as specifications have it: a name, or a table with the numbers of generated images and their side.
 
     Example:
-        >>> images_of("digits", None), images_of("glyphs", (3000, 1000))
-        ('digits', {'kind': 'glyphs', 'train': 3000, 'test': 1000})
+        >>> images_of("digits", None), images_of("glyphs", (3000, 1000, 14))
+        ('digits', {'kind': 'glyphs', 'train': 3000, 'test': 1000, 'side': 14})
     """
-    return dataset if size is None else {"kind": dataset, "train": size[0], "test": size[1]}
+    if size is None:
+        return dataset
+    return {"kind": dataset} | dict(zip(("train", "test", "side"), size, strict=False))
 
 
-def describe_images(dataset: str, size: tuple[int, int] | None) -> str:
+def describe_images(dataset: str, size: tuple[int, ...] | None) -> str:
     """The data set for captions.
 
     Example:
-        >>> describe_images("glyphs", (3000, 1000))
-        'glyphs (3,000 images, 1,000 for tests)'
+        >>> describe_images("glyphs", (3000, 1000, 14))
+        'glyphs (3,000 images of 14 x 14 pixels, 1,000 for tests)'
     """
-    return dataset if size is None else f"{dataset} ({size[0]:,} images, {size[1]:,} for tests)"
+    if size is None:
+        return dataset
+    pixels = f" of {size[2]} x {size[2]} pixels" if size[2:] else ""
+    return f"{dataset} ({size[0]:,} images{pixels}, {size[1]:,} for tests)"

@@ -98,10 +98,12 @@ class Gallery(PaperGallery[ex.Scale]):
         etas = (2.0, 5.0, 10.0, 15.0, 20.0)
         return self.traces({f"eta = {eta:g}": ex.generalized_fedavg(size, eta, P) for eta in etas})
 
-    def convergence(self, title: str, runs: Mapping[str, list[Trace]], note: str) -> Picture:
+    def convergence(
+        self, title: str, runs: Mapping[str, list[Trace]], note: str, against: str | None = None
+    ) -> Picture:
         """Convergence after the common initial phase, with the tuning of the step sizes."""
         start = self.scale.initial_rounds + self.scale.rounds // 10
-        picture = convergence(title, runs, self.scale, note + self._movement(runs), start)
+        picture = convergence(title, runs, self.scale, note + self._movement(runs), start, against)
         tuning = {"step sizes tuned before": dict(self.scale.steps)} if self.scale.steps else {
             name: found.to_dict() for name, found in self.tunings.items()
         }  # fmt: skip
@@ -123,7 +125,7 @@ class Gallery(PaperGallery[ex.Scale]):
         """The four methods under periodic availability."""
         note = f"Amplification eta = 10. Local step sizes after the initial phase: {self.describe_tuning()}"
         title = f"Figure 1: {len(self.scale.methods)} methods, periodic availability"
-        return self.convergence(title, self.four_methods(), note)
+        return self.convergence(title, self.four_methods(), note, ex.AMPLIFIED)
 
     def figure_2(self) -> Picture:
         """The amplification interval."""

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.charts.tuning import scale_named
+from fedbounds.figures.charts.tuning import describe_images, images_of, scale_named, with_data
 
 AMPLIFIED, PLAIN = "amplified", "no amplification"
 WAIT_MINIBATCH, WAIT_FULL = "wait-minibatch", "wait-full"
@@ -34,7 +34,7 @@ class Scale:
     step_grid: Sequence[float]  # local step sizes for tuning, ascending
     record_every: int  # some cycles and one slot, so that five records in a row meet all groups
     tuning_seeds: int = 2
-    train: int | None = None  # training images, of a generated data set
+    size: tuple[int, ...] | None = None  # training images, test images and side of a generated data set
     waits_fully: bool = True  # whether wait-full is among the methods
     steps: Mapping[str, float] | None = None  # the step sizes, if tuned before
     seeds_per_run: int | None = None  # computed together (default: all; one for CNNs)
@@ -52,7 +52,7 @@ class Scale:
     @property
     def data(self) -> str | dict[str, Any]:
         """The data set as specifications have it."""
-        return self.dataset if self.train is None else {"kind": self.dataset, "train": self.train}
+        return images_of(self.dataset, self.size)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -65,12 +65,12 @@ class Scale:
         left_out = (
             "" if self.waits_fully else "; wait-full, which passes over all images in every interval, is left out"
         )
-        images = "" if self.train is None else f" ({self.train:,} images)"
         return (
-            f"{self.dataset}{images}, network {self.network}, N = {self.clients}, S = {self.participants}, I = 5, "
-            f"batch 16, five groups of two classes available for {self.slot} rounds cyclically, P = {self.interval}, "
-            f"{self.rounds} rounds after {self.initial_rounds} initial ones, {self.seeds} seeds{left_out}; the "
-            "paper has N = 250, S = 10, slots of 100 rounds, P = 500 and 300,000 rounds or more"
+            f"{describe_images(self.dataset, self.size)}, network {self.network}, N = {self.clients}, "
+            f"S = {self.participants}, I = 5, batch 16, five groups of two classes available for {self.slot} rounds "
+            f"cyclically, P = {self.interval}, {self.rounds} rounds after {self.initial_rounds} initial ones, "
+            f"{self.seeds} seeds{left_out}; the paper has N = 250, S = 10, slots of 100 rounds, "
+            "P = 500 and 300,000 rounds or more"
         )
 
 
@@ -78,7 +78,7 @@ PAPER_NETWORKS = ("cnn", "cnn-cifar")  # the paper's, scaled to the image
 # The paper's grid is {1, 0.1, ..., 0.0001} times the initial step; this one is finer and less long.
 GRID = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-GLYPHS = Scale("glyphs", "mlp", 50, 5, 2, 0.1, 3060, 4080, 5, GRID, 102, train=60_000, waits_fully=False)
+GLYPHS = Scale("glyphs", "mlp", 50, 5, 10, 0.1, 3120, 20_020, 5, GRID, 260, size=(20_000, 4_000, 14), waits_fully=False)
 SCALES = {
     "glyphs": GLYPHS,
     "digits": Scale("digits", "mlp", 50, 5, 2, 0.1, 204, 2040, 5, GRID, 12),
@@ -89,10 +89,10 @@ SMOKE = Scale("digits", "linear", 20, 2, 2, 0.1, 24, 60, 2, (1e-3, 1e-2), 12)
 
 
 def demo_scale() -> Scale:
-    """The scale of `fedbounds demo`: the gallery's with fewer seeds, half the rounds, and step sizes tuned before."""
+    """The scale of `fedbounds demo`: the gallery's with fewer seeds and rounds, and step sizes tuned before."""
     manifest = json.loads(files("fedbounds.figures.papers.arbitrary_participation").joinpath("tuned.json").read_text())
     winners = {name: float(found["winner"]["gamma"]) for name, found in manifest["provenance"].items()}
-    return replace(GLYPHS, seeds=3, rounds=GLYPHS.rounds // 2, steps=winners, seeds_per_run=1)
+    return replace(GLYPHS, seeds=3, rounds=20 * GLYPHS.record_every, steps=winners, seeds_per_run=1)
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
@@ -154,7 +154,7 @@ def image_sweep(
         "seeds": run,
         "seeds_per_run": scale.seeds_per_run or (1 if scale.network.startswith("cnn") else len(run)),
         "record_every": scale.record_every,
-        "problem": problem if data is None else {**problem, "data": data},
+        "problem": with_data(problem, data),
         "participation": dict(participation or periodic),
         "algorithms": {label: {"phases": [first, {"algorithm": dict(m)}]} for label, m in methods.items()},
     }

@@ -55,7 +55,7 @@ class Scale:
     retuning: int = 16  # settings for another P or alpha, and for Figure 7
     extensions: int = 10
     tuning: int = 4  # seeds of a search, on one split of the data
-    size: tuple[int, int] | None = None  # training and test images, of a generated data set
+    size: tuple[int, ...] | None = None  # training images, test images and side of a generated data set
 
     @property
     def images(self) -> str | dict[str, Any]:
@@ -80,9 +80,18 @@ class Scale:
 
 
 SCALES = {
-    "digits": Scale("digits", "linear"),
+    "digits": Scale("digits", "linear", rounds=500, record_every=10),
     "glyphs": Scale(
-        "glyphs", "mlp", seeds=5, weight_decay=1e-3, target=0.3, reach=100, record_every=10, tuning=2, size=(3000, 1000)
+        "glyphs",
+        "mlp",
+        rounds=1000,
+        seeds=5,
+        weight_decay=1e-3,
+        target=0.3,
+        reach=100,
+        record_every=10,
+        tuning=2,
+        size=(3000, 1000, 14),
     ),
     "cifar-10": Scale("cifar-10", "cnn-cifar", seeds=2, weight_decay=0.0, target=0.7, reach=300, budget=12, tuning=2),
 }

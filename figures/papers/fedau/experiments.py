@@ -57,7 +57,7 @@ class Scale:
     grid: Mapping[str, Sequence[float]]  # of gamma and eta; every method takes its best pair
     tuning_rounds: int  # tuning_rounds, tuning_seeds: of the runs that choose step sizes
     tuning_seeds: int = 2
-    size: tuple[int, int] | None = None  # training and test images, of a generated data set
+    size: tuple[int, ...] | None = None  # training images, test images and side of a generated data set
     cutoffs: tuple[float, ...] = (1, 5, 50, 200, inf)  # K of Figures 1 and D.5.2; the last is no cut-off
     alphas: tuple[float, ...] = (0.01, 0.1, 1.0)  # of Table D.1.1
     augmentation: tuple[str, ...] = ()  # of the training images
@@ -80,7 +80,7 @@ class Scale:
 
 _COLORS = ("sharpness", "jitter", "posterize", "equalize", "crop", "flip")
 SCALES = {
-    "glyphs": Scale("glyphs", "mlp", 100, 500, 10, 100, GRID, 500, size=(10_000, 2_000), record_every=20),
+    "glyphs": Scale("glyphs", "mlp", 100, 2000, 10, 200, GRID, 500, size=(10_000, 2_000, 14), record_every=40),
     "digits": Scale("digits", "mlp", 50, 500, 3, 100, GRID, 500),
     "svhn": Scale("svhn", "fedau-svhn", 50, 200, 2, 50, GRID, 200, augmentation=("crop",)),
     "cifar-10": Scale("cifar-10", "fedau-cifar-10", 50, 200, 2, 50, GRID, 200, augmentation=("crop", "flip")),
@@ -131,7 +131,7 @@ def rates(
 
 
 @cache
-def _frequencies(dataset: str, size: tuple[int, int] | None, clients: int, seed: int, data: str | None) -> np.ndarray:
+def _frequencies(dataset: str, size: tuple[int, ...] | None, clients: int, seed: int, data: str | None) -> np.ndarray:
     labels = load_dataset(images_of(dataset, size), data).train_labels
     split = class_mix_partition(labels, clients, np.random.default_rng(seed))
     return class_frequencies(labels, split.assignment, clients)

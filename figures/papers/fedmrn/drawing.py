@@ -243,9 +243,9 @@ class Gallery(PaperGallery[ex.Scale]):
             y_labels=["test accuracy in %"] * 2,
             title=title,
             caption=f"{title}: uniform on [-alpha, alpha], Gaussian of standard deviation alpha, Bernoulli +-alpha. "
-            f"The paper's amplitudes are {', '.join(f'{share:g}' for share in ex.SHARES)} times 0.01; here they are as "
-            "many times FedMRN's, tuned with uniform noise. Learning rates are those tuned for uniform noise on "
-            f"Non-IID-2: {steps}. {here.scale.noise_seeds} seeds. {here._note()}{here._movement(moving)}",
+            f"The paper's amplitudes are {', '.join(f'{share:g}' for share in ex.PAPER_SHARES)} times 0.01; here "
+            f"{ex.SHARES[0]:g} to {ex.SHARES[-1]:g} times FedMRN's, tuned with uniform noise. Learning rates are "
+            f"those tuned for uniform noise on Non-IID-2: {steps}. {here.scale.noise_seeds} seeds. {here._note()}{here._movement(moving)}",
             alternative="Test accuracy against the amplitude of the noise for three laws and both masks.",
             provenance=here._provenance([ex.LABELS], (ex.MRN, ex.MRNS)),
             x_scale="log",
@@ -279,9 +279,11 @@ class Gallery(PaperGallery[ex.Scale]):
         return shares
 
     def _note(self) -> str:
+        rounds = f" in {self.scale.tuning_rounds} rounds" if self.scale.tuning_rounds else ""
         return (
-            f"Each method has the best settings of one search on {self.scale.tuning_seeds} other seeds, by training "
-            f"accuracy: {self.scale.budget} settings ({self.scale.extensions} more where the best stays at an edge) "
+            f"Each method has the best settings of one search on {self.scale.tuning_seeds} other seeds"
+            f"{rounds}, by training accuracy: {self.scale.budget} settings ({self.scale.extensions} more where the "
+            "best stays at an edge) "
             f"from {self.scale.start} on, by the ratio of the paper's and finer ones; of masked noise and of "
             f"SignSGD's tuned scale the amplitude in the same number of settings. Test accuracy over the last "
             f"{self.scale.last} rounds. {CHANCE} {self.scale.words}."

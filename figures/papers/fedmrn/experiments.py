@@ -67,7 +67,8 @@ PAPER_NETWORKS = ("cnn4-bn", "cnn8-bn")  # the paper's
 TEXT_STEPS = 10  # characters that are seen
 AS_IN = {NO_SM: MRN, NO_PM: MRN, NO_PSM: MRN}  # whose settings a variant has
 LAWS = ("uniform", "gaussian", "bernoulli")
-SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)  # of 10^-2 in the paper's Figure 5; here of FedMRN's amplitude
+PAPER_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)  # of 10^-2 in the paper's Figure 5; here of FedMRN's amplitude,
+SHARES = (1 / 64, 1 / 32, *PAPER_SHARES, 4.0, 8.0)  # with smaller and larger ones
 IID, DIRICHLET, LABELS, SPEAKERS = "IID", "Non-IID-1", "Non-IID-2", "speakers"
 MANY_CLASSES = {"cifar-100": {DIRICHLET: {"alpha": 0.2}, LABELS: {"labels_per_client": 20}}}
 
@@ -91,8 +92,9 @@ class Scale:
     budget: int = 7  # budget, extensions, tuning_seeds: settings of a search, more at edges, and its seeds
     extensions: int = 2
     tuning_seeds: int = 2
+    tuning_rounds: int | None = None  # of the runs of a search (default: `rounds`)
     noise_seeds: int = 5  # runs of a point of Figure 5
-    size: tuple[int, int] | None = None  # training and test images, of a generated data set
+    size: tuple[int, ...] | None = None  # training images, test images and side of a generated data set
     record_every: int = 5
     augmentation: tuple[str, ...] = ()
     timed: tuple[str, ...] = ("mlp", "cnn4-bn")  # timed, repeats: networks of the time measurements, and their number
@@ -125,7 +127,9 @@ class Scale:
 
 
 SCALES = {
-    "glyphs": Scale("glyphs", "mlp", 60, 12, 25, 15, size=(10_000, 2_000)),
+    "glyphs": Scale(
+        "glyphs", "mlp", 500, 80, 25, 50, 50, 5, tuning_rounds=150, size=(5_000, 2_000, 14), record_every=10
+    ),
     "digits": Scale("digits", "mlp", 60, 12, 16, 15, clients=50),
     "fashion-mnist": Scale("fashion-mnist", "cnn-small", 60, 20, 64, 15),
     "svhn": Scale("svhn", "fedau-svhn", 60, 20, 64, 15),
@@ -151,20 +155,23 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
     if not full:
         return scale
     rounds, steps = FULL[dataset]
-    more = {"size": (60_000, 10_000)} if dataset == "glyphs" else {}
+    more: dict[str, Any] = {"size": (60_000, 10_000)} if dataset == "glyphs" else {}
+    more |= {"participants": 10, "tuning_rounds": None, "record_every": 5}
     return replace(scale, rounds=rounds, local_steps=steps, batch=64, clients=100, last=20, **more)
 
 
 def on_digits(scale: Scale) -> Scale:
     """The scale on digits, for Figure 5, which has hundreds of runs."""
-    small = {"batch": min(scale.batch, 16), "clients": min(scale.clients, 50)}
+    most = {"batch": 16, "clients": 50, "rounds": 150, "last": 15}
+    small = {name: min(getattr(scale, name), value) for name, value in most.items()}
     labels = (FEDAVG, MRN, MRNS)
     return replace(scale, dataset="digits", network="mlp", size=None, augmentation=(), labels=labels, **small)
 
 
 def convolutional(scale: Scale) -> Scale:
     """The scale on digits with a quarter of the filters of the paper's four convolutions, and fewer rounds."""
-    return replace(on_digits(scale), network="cnn4-bn-small", labels=FEW, rounds=min(scale.rounds, 40))
+    rounds = {"rounds": min(scale.rounds, 60), "tuning_rounds": min(scale.rounds, 30)}
+    return replace(on_digits(scale), network="cnn4-bn-small", labels=FEW, **rounds)
 
 
 def sequential(scale: Scale) -> Scale:
@@ -175,7 +182,9 @@ def sequential(scale: Scale) -> Scale:
         network="lstm-small",
         size=(100 * scale.clients, 20 * scale.clients),
         rounds=min(scale.rounds, 40),
-        local_steps=2 * scale.local_steps,
+        tuning_rounds=None,
+        last=min(scale.last, 15),
+        local_steps=min(2 * scale.local_steps, 80),
         augmentation=(),
         labels=ON_TEXT,
         start="the learning rate of the authors' code",
@@ -244,7 +253,7 @@ def training_sweep(
                    "augmentation": list(scale.augmentation), **partition(scale.dataset, split)}  # fmt: skip
         documents.append({
             "name": name,
-            "rounds": scale.rounds,
+            "rounds": (tuning and scale.tuning_rounds) or scale.rounds,
             "seeds": [seed],
             "record_every": scale.record_every,
             "problem": with_data(problem, data),

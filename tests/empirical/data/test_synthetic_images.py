@@ -62,6 +62,17 @@ def test_images_are_bytes_of_the_size_that_is_said_and_classes_are_balanced(colo
         assert images.min() < 10 and images.max() > 245  # the whole range is used
 
 
+@pytest.mark.parametrize(("color", "side"), [(False, 14), (False, 7), (True, 16), (True, 8)])
+def test_smaller_images_are_rounded_means_over_squares(color, side):
+    whole, small = (glyphs(40, 20, color=color, side=pixels).train_images for pixels in (None, side))
+    square = whole.shape[-1] // side
+    for image, pixel in ((3, (2, 4)), (17, (side - 1, 0))):
+        row, column = (square * place for place in pixel)
+        cell = whole[image, -1, row : row + square, column : column + square]
+        assert small[image, -1][pixel] == int(np.float64(cell).mean() + 0.5)
+    assert small.shape == (40, whole.shape[1], side, side) and small.dtype == np.uint8
+
+
 def test_training_and_test_images_share_no_random_number():
     dataset = glyphs(400, 400)
     everything = np.concatenate([dataset.train_images, dataset.test_images]).reshape(800, -1)
@@ -106,6 +117,8 @@ def test_a_zero_is_a_ring_and_a_one_is_not():
     ({"train": 2.5}, r"train = 2\.5 must be an integer"),
     ({"train": 10**12}, "GiB of memory"),
     ({"color": 1}, "color = 1 must be true or false"),
+    ({"side": 10}, "side = 10 must be one of 28, 14, 7"),
+    ({"side": 14, "color": True}, "side = 14 must be one of 32, 16, 8"),
     ({"seed": -1}, r"seed = -1 must be an integer in \[0, 4294967295\]"),
     ({"seed": 2**32}, "seed = 4294967296 must be"),  # its training images would be the test images of seed 0
     ({"sead": 1}, "unknown key of data set 'glyphs': 'sead'; did you mean seed"),
