@@ -190,7 +190,7 @@ def glyphs(
 
 
 def _averaged(images: np.ndarray, side: int | None) -> np.ndarray:
-    """A copy of images `(samples, channels, whole, whole)`, uint8, as means over squares: `(..., side, side)`, uint8."""
+    """A copy of images, uint8, `(samples, channels, whole, whole)` to `(..., side, side)` by means over squares."""
     if side is None or side == images.shape[-1]:
         return images.copy()
     square = images.shape[-1] // side

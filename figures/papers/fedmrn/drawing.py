@@ -245,7 +245,8 @@ class Gallery(PaperGallery[ex.Scale]):
             caption=f"{title}: uniform on [-alpha, alpha], Gaussian of standard deviation alpha, Bernoulli +-alpha. "
             f"The paper's amplitudes are {', '.join(f'{share:g}' for share in ex.PAPER_SHARES)} times 0.01; here "
             f"{ex.SHARES[0]:g} to {ex.SHARES[-1]:g} times FedMRN's, tuned with uniform noise. Learning rates are "
-            f"those tuned for uniform noise on Non-IID-2: {steps}. {here.scale.noise_seeds} seeds. {here._note()}{here._movement(moving)}",
+            f"those tuned for uniform noise on Non-IID-2: {steps}. {here.scale.noise_seeds} seeds. {here._note()}"
+            f"{here._movement(moving)}",
             alternative="Test accuracy against the amplitude of the noise for three laws and both masks.",
             provenance=here._provenance([ex.LABELS], (ex.MRN, ex.MRNS)),
             x_scale="log",

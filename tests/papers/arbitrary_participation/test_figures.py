@@ -62,8 +62,14 @@ def test_the_cycle_has_its_fixed_point_off_the_optimum(gallery):
 
 def test_a_figure_of_images_has_one_curve_per_method_and_panel(gallery):
     picture = draw(gallery, "figure-1")
-    assert len(picture.curves) == 8
+    assert len(picture.curves) == 12
     assert all(np.isfinite(c.y).all() for c in picture.curves)
+    found = {c.label: c for c in picture.curves}
+    for name in gallery.scale.methods:
+        loss, base = (found[f"Training loss: {of}"].y for of in (name, "amplified"))
+        difference = found[f"Loss minus that of amplified: {name}"]
+        assert difference.y == pytest.approx(loss - base, abs=1e-12)
+        assert (difference.low == difference.y).all() == (name == "amplified")
     assert "the paper has N = 250" in picture.caption
 
 
