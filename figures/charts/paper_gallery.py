@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -92,6 +92,9 @@ def convergence(
             f" On the right the loss minus that of {against} on the same seed, with a 95 % interval of the mean; above "
             f"0 {against} is better."
         )
+    y_scales: list[Literal["linear", "log"]] = ["linear"] * len(groups)
+    if not start:
+        y_scales[0] = "log"
     diverged = sorted({label for label, some in traces.items() for t in some if "diverged" in t.statuses})
     lost = f" Diverged and not drawn from there on: {', '.join(diverged)}." if diverged else ""
     return panels(
@@ -103,7 +106,7 @@ def convergence(
         f"over seeds{f', from round {start} on' if start else ''}.{differences}{lost}",
         alternative=f"{', '.join(groups)} against rounds, for {', '.join(traces)}.",
         provenance={"scale": scale.words, "runs": {k: [t.spec for t in v][:1] for k, v in traces.items()}},
-        y_scales=["linear" if start else "log", *["linear"] * (len(groups) - 1)],
+        y_scales=y_scales,
     )
 
 
