@@ -75,7 +75,7 @@ class Maker:
             passed = (round((now - before) / among, 3) for now, before in zip(_clocks(), clocks, strict=True))
             return {
                 "task": run.task,
-                **dict(zip(("seconds", "processor_seconds"), passed, strict=True)),
+                **dict(zip(("seconds", "core_seconds"), passed, strict=True)),
                 "provenance": {**self.facts, **when},
             }
 

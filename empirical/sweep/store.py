@@ -4,7 +4,7 @@ Both are written under a temporary name and renamed, the record last. A result c
 holds the checksum of the trace. A failed run has a record with its traceback, and no trace. Several processes may write
 into one directory: temporary names, `KEY.npz.HOST.PID.BORN.THREAD.partial`, are unique to a process.
 
-A record holds `key`, `status`, `checksum` (SHA-256 of the trace file), `task`, `seconds`, `processor_seconds`,
+A record holds `key`, `status`, `checksum` (SHA-256 of the trace file), `task`, `seconds`, `core_seconds`,
 `traceback`, `provenance` (time, host, versions, git) and `record_checksum` over all of these.
 """
 

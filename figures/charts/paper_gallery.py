@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Store, Sweep, execute, plan
 from fedbounds.empirical.sweep.executor import Progress
-from fedbounds.figures.charts.curves import difference_curve, panels, seed_curve
+from fedbounds.figures.charts.curves import Scale, difference_curve, panels, seed_curve
 from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, new_figure
 
 SMOOTH = 0.03  # the papers' moving average over 3 % of the points
-SECONDS = "core_seconds"  # array of a trace: the measured processor seconds of each seed
+SECONDS = "core_seconds"  # in a record, of a run; as array of a trace, of each seed: processor time
 Traces = Mapping[str, Sequence[Trace]]
 
 
@@ -44,7 +44,7 @@ def traces_of(
         if outcome.failed:
             raise FedboundsError(f"{sweep.name}, {outcome.run.title}: {outcome.status}")
         trace, record = store.load(outcome.run.key), store.read_status(outcome.run.key).record
-        seconds = record.get("processor_seconds", record["seconds"])  # records of earlier versions lack the first
+        seconds = record.get(SECONDS, record["seconds"])  # records of earlier versions lack the first
         grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(_with_seconds(trace, seconds))
     return grouped
 
@@ -92,7 +92,7 @@ def convergence(
             f" On the right the loss minus that of {against} on the same seed, with a 95 % interval of the mean; above "
             f"0 {against} is better."
         )
-    y_scales: list[Literal["linear", "log"]] = ["linear"] * len(groups)
+    y_scales: list[Scale] = ["linear"] * len(groups)
     if not start:
         y_scales[0] = "log"
     diverged = sorted({label for label, some in traces.items() for t in some if "diverged" in t.statuses})

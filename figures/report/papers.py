@@ -51,8 +51,8 @@ def paper_document(
     """The document of a report on a paper, and the files of its figures, copied into the folder `out`."""
     loaded = paper(name)
     folder = figures or find_committed_figures(name)
-    shown = figures_in(folder) if folder else []
     claims = claims_in(folder) if folder else []
+    shown = figures_in(folder, claims) if folder else []
     copied: dict[str, bytes] = {}
     if folder:
         names = [one[what] for one in shown for what in ("image", "data", "manifest")]
@@ -113,9 +113,9 @@ def find_committed_figures(paper: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def figures_in(folder: Path) -> list[dict[str, Any]]:
+def figures_in(folder: Path, claims: list[dict[str, str]]) -> list[dict[str, Any]]:
     """The figures of a folder by name, with the verdicts on their claims; a manifest without image is an error."""
-    found, about = [], claims_in(folder)
+    found = []
     for path in sorted(folder.glob("*.json")):
         try:
             document = json.loads(read_text(path, str(path), LARGEST))
@@ -127,8 +127,8 @@ def figures_in(folder: Path) -> list[dict[str, Any]]:
         images = [path.with_suffix(ending) for ending in (".png", ".svg") if path.with_suffix(ending).is_file()]
         if not images:
             raise FedboundsError(f"{path} is about a figure that is not there: no .png or .svg beside it")
-        claims = [claim for claim in about if path.stem in _figures_of_source(claim["source"])]
-        verdicts = describe_counts(claims) if claims else ""
+        about = [claim for claim in claims if path.stem in _figures_of_source(claim["source"])]
+        verdicts = describe_counts(about) if about else ""
         found.append({"name": path.stem, **figure_of(images[0], caption, alternative, verdicts)})
     return found
 
@@ -169,7 +169,7 @@ def describe_counts(claims: list[dict[str, str]]) -> str:
 
 def gallery_html(folder: Path, base: str = "") -> str:
     """All figures of a folder with their captions; `base` is the path from the page to the folder, with a slash."""
-    return "\n".join(fragment("figure", shown, base) for shown in figures_in(folder))
+    return "\n".join(fragment("figure", shown, base) for shown in figures_in(folder, claims_in(folder)))
 
 
 def claims_html(folder: Path) -> str:

@@ -67,8 +67,8 @@ PAPER_NETWORKS = ("cnn4-bn", "cnn8-bn")  # the paper's
 TEXT_STEPS = 10  # characters that are seen
 AS_IN = {NO_SM: MRN, NO_PM: MRN, NO_PSM: MRN}  # whose settings a variant has
 LAWS = ("uniform", "gaussian", "bernoulli")
-PAPER_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)  # of 10^-2 in the paper's Figure 5; here of FedMRN's amplitude,
-SHARES = (1 / 64, 1 / 32, *PAPER_SHARES, 4.0, 8.0)  # with smaller and larger ones
+PAPER_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)  # of 10^-2, in the paper's Figure 5
+SHARES = (1 / 64, 1 / 32, *PAPER_SHARES, 4.0, 8.0)  # of FedMRN's tuned amplitude, in ours
 IID, DIRICHLET, LABELS, SPEAKERS = "IID", "Non-IID-1", "Non-IID-2", "speakers"
 MANY_CLASSES = {"cifar-100": {DIRICHLET: {"alpha": 0.2}, LABELS: {"labels_per_client": 20}}}
 

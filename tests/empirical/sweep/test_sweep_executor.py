@@ -50,8 +50,8 @@ def test_a_record_has_the_time_of_a_run_and_the_processor_time_without_waiting(t
     runs, store = runs_of(["takes a moment", "fine"]), Store(tmp_path)
     execute(runs, store, workers=0, run_task=stand_in)
     waited, fine = (store.read_status(run.key).record for run in runs)
-    assert waited["seconds"] >= 0.2 and waited["processor_seconds"] <= waited["seconds"] - 0.15
-    assert fine["processor_seconds"] >= 0
+    assert waited["seconds"] >= 0.2 and waited["core_seconds"] <= waited["seconds"] - 0.15
+    assert fine["core_seconds"] >= 0
 
 
 def test_a_failed_run_is_made_again_only_on_request(tmp_path: Path) -> None:

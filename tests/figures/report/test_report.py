@@ -27,7 +27,7 @@ from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.command_line import main
 from fedbounds.figures.explorer.mathml import ELEMENTS
 from fedbounds.figures.report.page import formula, prose
-from fedbounds.figures.report.papers import figures_in, find_committed_figures
+from fedbounds.figures.report.papers import claims_in, figures_in, find_committed_figures
 from fedbounds.figures.report.theory import result_document
 
 ALONE = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -437,7 +437,7 @@ def test_the_page_of_a_paper_has_its_results_errata_figures_and_claims(place, na
 def test_a_figure_of_a_paper_has_the_verdicts_on_the_claims_about_it():
     for room in PAPERS:
         folder = find_committed_figures(room)
-        shown = {one["name"]: one["verdicts"] for one in figures_in(folder)}
+        shown = {one["name"]: one["verdicts"] for one in figures_in(folder, claims_in(folder))}
         with open(folder / "claims.csv", newline="") as file:
             sources = Counter(row["source"] for row in csv.DictReader(file))
         for source, count in sources.items():
@@ -445,7 +445,8 @@ def test_a_figure_of_a_paper_has_the_verdicts_on_the_claims_about_it():
                 continue
             words = shown[f"{found[1]}-{found[2]}".lower()]
             assert sum(map(int, re.findall(r"\d+", words))) == count, (room, source, words)
-    toy = {one["name"]: one["verdicts"] for one in figures_in(find_committed_figures("arbitrary-participation"))}
+    toys = find_committed_figures("arbitrary-participation")
+    toy = {one["name"]: one["verdicts"] for one in figures_in(toys, claims_in(toys))}
     assert toy["figure-b.1"] == toy["figure-b.2"] == "1 is reproduced"  # of "Figures B.1, B.2"
     assert toy["rate"] and toy["ratio"] and not toy["tightness"]
 
@@ -465,7 +466,7 @@ def test_a_folder_of_figures_that_lacks_one_or_is_something_else_is_reported(pla
     odd = place / "gallery"
     odd.mkdir()
     (odd / "notes.json").write_text("[1, 2]")
-    assert figures_in(odd) == []
+    assert figures_in(odd, []) == []
     (odd / "claims.csv").write_text("a,b\n1,2\n")
     assert reported("--paper", "fedmrn", "--figures", "gallery", "--out", "nothing") == 2
     assert "not a table of claims" in capsys.readouterr().err
