@@ -2,7 +2,8 @@
 
 A claim compares means over seeds (`significance`). Holm's method corrects all comparisons of the claims about one
 figure or table. A claim about runs is not tested at this scale unless every compared run has reached its plateau
-(`plateau`). It is not reproduced only if paired comparisons show the opposite with power 0.8.
+(`plateau`) or what it compares has diverged. It is not reproduced only if paired comparisons show the opposite with
+power 0.8.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from fedbounds.figures.charts.plateau import Plateau, describe_length, find_plat
 from fedbounds.figures.charts.significance import (
     AnyTest,
     Corrected,
+    Divergence,
     Level,
     Part,
     TestFinding,
+    comparisons_in,
     decide,
     holm,
     number,
@@ -37,6 +40,7 @@ from fedbounds.figures.charts.significance import (
 from fedbounds.figures.charts.verdicts import COLUMNS, INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTED, REPRODUCED
 
 Found = Mapping[Any, Level]  # method or setting -> a level
+SHARES = ("_accuracy", "_f1")  # endings of metrics that are shares
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Limits:
         return [replace(claim, limits=self._compared(claim)) for claim in claims]
 
     def _compared(self, claim: FigureClaim) -> Limits:
-        names = {name for test in tests_in(claim.found) for name in test.names} & {*self.plateaus}
+        names = {name for one in comparisons_in(claim.found) for name in one.names} & {*self.plateaus}
         if not names:
             return self
         plateaus, seconds = ({k: v for k, v in of.items() if k in names} for of in (self.plateaus, self.seconds))
@@ -187,23 +191,24 @@ class FigureClaim:
 
     @property
     def note(self) -> str:
-        """Why a claim is not tested, how the scale differs from the paper's, and the seeds that would decide.
+        """Why a claim is not tested, what diverged, how the scale differs, and the seeds that would decide.
 
         Example:
             >>> FigureClaim("", "", "", True, limits=Limits("mlp")).note
             "network mlp is smaller than the paper's"
         """
+        gone = dict.fromkeys(one.words for one in self._deciding if isinstance(one, Divergence))
         if self.limits is None:
-            return self.here.power
+            return "; ".join(filter(None, (*gone, self.here.power)))
         small = f"network {self.limits.network} is smaller than the paper's" if self.limits.network else ""
         power = "" if self.limits.moving else self.here.power
         unpaired = "the opposite is not shown seed by seed" if self._unpaired and not self.limits.moving else ""
-        return "; ".join(filter(None, (self.limits.words, small, power, unpaired)))
+        return "; ".join(filter(None, (self.limits.words, *gone, small, power, unpaired)))
 
     @property
     def comparisons(self) -> str:
         """The deciding comparisons, with 95 % intervals and corrected p-values."""
-        tests = self._deciding
+        tests = self._deciding_tests
         if not tests:
             return ""
         words = "; ".join(test.words(self._corrected[test.key].p) for test in tests)
@@ -212,7 +217,11 @@ class FigureClaim:
         return f"{words} ({kinds}; Holm, {many} comparison{'s' if many > 1 else ''})"
 
     @property
-    def _deciding(self) -> list[AnyTest]:
+    def _deciding(self) -> list[AnyTest | Divergence]:
+        return comparisons_in(self.found, deciding=True)
+
+    @property
+    def _deciding_tests(self) -> list[AnyTest]:
         return list({test.key: test for test in tests_in(self.found, deciding=True)}.values())
 
     @property
@@ -222,10 +231,10 @@ class FigureClaim:
         `p` is the largest corrected p-value and `detectable` the largest of the smallest differences that are found
         with power 0.8, both of the deciding comparisons.
         """
-        said, tests = self.paper or self.text, self._deciding
+        said, tests = self.paper or self.text, self._deciding_tests
         p = max((self._corrected[test.key].p for test in tests), default=nan)
         detectable = max((test.detectable(self._corrected[test.key].level) for test in tests), default=nan)
-        seeds = max((test.seeds for test in tests), default=0)
+        seeds = max((one.seeds for one in self._deciding), default=0)
         return (
             self.source, said, self.text, self.measured, self.comparisons, self.verdict, self.note, *self._scale_cells,
             str(seeds or ""), *("" if value != value else f"{value:.2g}" for value in (p, detectable)), self._cost,
@@ -264,7 +273,8 @@ def limits_of(
 
     The window may be shorter than the distance of two records: then it has the last record.
     """
-    plateaus = {str(name): find_plateau(*series(traces, metric), window) for name, traces in runs.items()}
+    shares = metric.endswith(SHARES)
+    plateaus = {str(k): find_plateau(*series(of, metric), window, shares=shares) for k, of in runs.items()}
     seconds = {
         str(name): sum(float(trace.arrays[SECONDS].sum()) for trace in traces)
         for name, traces in runs.items() if all(SECONDS in trace.arrays for trace in traces)
@@ -292,7 +302,7 @@ def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss", name:
     rounds, values = series(traces, metric)
     last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
     ids = [int(seed) for trace in traces for seed in trace.arrays.get("seed", ())]
-    return Level.from_values(1 - last if metric.endswith(("_accuracy", "_f1")) else last, name, ids)
+    return Level.from_values(1 - last if metric.endswith(SHARES) else last, name, ids)
 
 
 def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:

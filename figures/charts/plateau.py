@@ -7,11 +7,12 @@ from math import log
 
 import numpy as np
 
-from fedbounds.figures.charts.significance import error_of_mean
+from fedbounds.figures.charts.significance import ALIKE, LEVEL, Level, error_of_mean
 
 LAST_FIFTH = 0.2  # of a run, over which the judged quantity must stay level
 BEGINS = (0.8, 0.876)  # shares of a run to compare the end with; no period divides both distances to the end
 SLOWEST = 0.05  # decay of the movement over a whole run; a slower one cannot be extrapolated
+SMALL = ALIKE / 2  # of the level: a movement that is too small to matter
 FALLS = -0.5  # correlation of the logarithm of the movement with the rounds, at most; else it oscillates
 
 
@@ -26,6 +27,7 @@ class Plateau:
         needed: rounds that a plateau takes at least.
         falls: whether the movement falls, so that `needed` is an extrapolation; else it is the least length of a run
             whose last fifth begins where this run ends.
+        still: whether no movement is found at level 5 %, and the 95 % interval excludes one of 5 % of the level.
     """
 
     rounds: int
@@ -33,20 +35,27 @@ class Plateau:
     error: float
     needed: float
     falls: bool = True
+    still: bool = False
 
     @property
     def reached(self) -> bool:
-        """Whether the quantity moved by less than its standard error.
+        """Whether the quantity moved by less than its standard error, or not noticeably.
 
         Example:
             >>> [Plateau(100, moved, 0.1, 500).reached for moved in (0.0, 0.09, 0.11)]
             [True, True, False]
+            >>> Plateau(100, 0.11, 0.1, 100, still=True).reached
+            True
         """
-        return self.moved <= self.error
+        return self.moved <= self.error or self.still
 
 
-def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float) -> Plateau:
-    r"""The plateau rule: the mean over a window has moved by less than its standard error over the last fifth.
+def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float, *, shares: bool = False) -> Plateau:
+    r"""The plateau rule: over the last fifth the mean over a window has not moved.
+
+    It has not if it changed by less than its standard error, or if the 95 % interval of the change contains 0 and lies
+    within 5 % of the level: of two independent means of a stationary curve, one in three differs by more than a
+    standard error.
 
     The window at the end of the run is compared with two before. If it moved, the rounds needed follow from the
     movement over the last fifth of the first t rounds, for t in the last half of the run: if it falls like $e^{-ct}$,
@@ -57,6 +66,7 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float) -> Plate
         rounds: of the records, (points,).
         values: of the judged quantity, (seeds, points); seeds that diverged are left out.
         window: the last rounds, over which a level is averaged.
+        shares: whether values are shares, such as accuracies: then 5 % of the smaller of both shares counts.
 
     Example:
         >>> rounds, seeds = np.arange(0, 1001, 10), np.array([[-0.01], [0.01]])
@@ -80,17 +90,25 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float) -> Plate
     changes = [now - level(begin) for begin in BEGINS]
     moved = max(abs(float(change.mean())) for change in changes)
     error = max(map(error_of_mean, (now, *changes))) if len(finite) > 1 else 0.0
-    if moved <= error:
-        return Plateau(int(last), moved, error, last)
-    shares = np.linspace(0.5, 1, 6)
-    moves = [abs(float((level(share) - level((1 - LAST_FIFTH) * share)).mean())) for share in shares]
+    size = abs(float(now.mean()))
+    still = all(_is_small(change, SMALL * (min(size, abs(1 - size)) if shares else size)) for change in changes)
+    if moved <= error or still:
+        return Plateau(int(last), moved, error, last, still=still)
+    parts = np.linspace(0.5, 1, 6)
+    moves = [abs(float((level(part) - level((1 - LAST_FIFTH) * part)).mean())) for part in parts]
     logarithms = np.log(np.maximum(moves, 1e-300))
-    decay = -float(np.polyfit(shares, logarithms, 1)[0])
-    falls = np.ptp(logarithms) > 0 and np.corrcoef(shares, logarithms)[0, 1] < FALLS
+    decay = -float(np.polyfit(parts, logarithms, 1)[0])
+    falls = np.ptp(logarithms) > 0 and np.corrcoef(parts, logarithms)[0, 1] < FALLS
     least = first + (last - first) / (1 - LAST_FIFTH)
     if not (error and falls and decay > SLOWEST):
         return Plateau(int(last), moved, error, least, False)
     return Plateau(int(last), moved, error, max(least, last + (last - first) * log(moved / error) / decay))
+
+
+def _is_small(changes: np.ndarray, most: float) -> bool:
+    """Whether the 95 % interval of the mean change, over seeds, contains 0 and nothing above `most`."""
+    low, high = Level.from_values(changes).interval(LEVEL)
+    return low <= 0 <= high and max(-low, high) <= most
 
 
 def describe_length(needed: float, unit: str = "rounds") -> str:

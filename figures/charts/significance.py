@@ -45,7 +45,7 @@ class Level:
         """The level of one number for each seed; infinite if a seed diverged."""
         seeds = len(values)
         if not np.isfinite(values).all():
-            return Level(inf, 0.0, seeds, name=name)
+            return Level(inf, 0.0, seeds, tuple(values.tolist()), tuple(int(i) for i in ids), name)
         error = error_of_mean(values) if seeds > 1 else inf
         return Level(float(values.mean()), error, seeds, tuple(values.tolist()), tuple(int(i) for i in ids), name)
 
@@ -71,6 +71,11 @@ class Level:
     def on_seeds_of(self, other: Level) -> Level:
         """A constant as the same value for each seed of another level."""
         return replace(self, values=(self.mean,) * len(other.values), ids=other.ids, degrees=None)
+
+    @property
+    def diverged(self) -> int:
+        """The number of seeds that diverged."""
+        return self.seeds - int(np.isfinite(self.values).sum()) if abs(self.mean) == inf else 0
 
     def minus(self, other: Level) -> Level:
         """The difference: paired if both are over the same seeds, else with Welch's degrees of freedom.
@@ -99,17 +104,17 @@ class Level:
 
     def above(self, other: Level) -> Part:
         """Whether it is larger: a test, unless a seed diverged."""
-        return is_above_zero(self.minus(other))
+        return divergence(self, other, self.mean > other.mean) or is_above_zero(self.minus(other))
 
     def below(self, other: Level) -> Part:
         """Whether it is smaller: a test, unless a seed diverged."""
-        return is_above_zero(other.minus(self))
+        return other.above(self)
 
     def near(self, other: Level, distance: float) -> Part:
         """Whether the means differ by less than a distance (TOST); False if significantly by more."""
         gap, border = self.minus(other), Level(distance, 0.0, self.seeds, degrees=inf)
         if not isfinite(gap.mean) or not isfinite(gap.error):
-            return False if abs(gap.mean) == inf else None
+            return divergence(self, other, False)
         return Test(gap, (border.minus(gap), border.minus(gap.times(-1))), f"within {distance:g}")
 
     def alike(self, other: Level) -> Part:
@@ -118,7 +123,7 @@ class Level:
         """
         gap = self.minus(other)
         if not isfinite(gap.mean) or not isfinite(gap.error):
-            return False if abs(gap.mean) == inf else None
+            return divergence(self, other, False)
         margins = (self.times(1 + ALIKE).minus(other), other.times(1 + ALIKE).minus(self))
         return Test(gap, margins, f"within {ALIKE:.0%}")
 
@@ -296,6 +301,26 @@ class SignTest:
         return frozenset({self.name})
 
 
+@dataclass(frozen=True)
+class Divergence:
+    """A comparison that is decided because seeds of one side, `name`, diverged."""
+
+    name: str
+    diverged: int
+    seeds: int
+    agrees: bool
+
+    @property
+    def words(self) -> str:
+        """What diverged, and in how many seeds."""
+        return f"{self.name} diverged in {self.diverged} of {self.seeds} seeds"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The name of the side that diverged: the verdict does not depend on the runs of the other."""
+        return frozenset({self.name})
+
+
 AnyTest = Test | SignTest
 
 
@@ -312,7 +337,13 @@ class PartialFinding:
     by_means: bool | None = None
 
 
-Part = Test | SignTest | PartialFinding | bool | None
+Part = Test | SignTest | Divergence | PartialFinding | bool | None
+
+
+def divergence(one: Level, other: Level, agrees: bool) -> Divergence | None:
+    """The decision of a comparison if one of two levels is infinite; None if neither or both are."""
+    gone = [level for level in (one, other) if abs(level.mean) == inf]
+    return Divergence(gone[0].name, gone[0].diverged, gone[0].seeds, agrees) if len(gone) == 1 else None
 
 
 def is_above_zero(level: Level) -> Part:
@@ -335,12 +366,17 @@ def any_agrees(parts: Iterable[Part]) -> PartialFinding:
     return PartialFinding(made, 1 / len(made))
 
 
-def tests_in(part: Part, deciding: bool = False) -> list[AnyTest]:
-    """The tests of a part; with `deciding` without those that means decide."""
+def comparisons_in(part: Part, deciding: bool = False) -> list[AnyTest | Divergence]:
+    """The comparisons of a part; with `deciding` without those that means decide."""
     if isinstance(part, PartialFinding):
         some_ = () if deciding and part.by_means else part.parts
-        return [test for one in some_ for test in tests_in(one, deciding)]
-    return [part] if isinstance(part, (Test, SignTest)) else []
+        return [found for one in some_ for found in comparisons_in(one, deciding)]
+    return [part] if isinstance(part, (Test, SignTest, Divergence)) else []
+
+
+def tests_in(part: Part, deciding: bool = False) -> list[AnyTest]:
+    """The same without those that divergence decides."""
+    return [one for one in comparisons_in(part, deciding) if not isinstance(one, Divergence)]
 
 
 @dataclass(frozen=True)
@@ -392,7 +428,7 @@ def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None 
         if found.p <= LEVEL and (part.claimed or part.is_powered(found.level)):
             return TestFinding(part.claimed)
         return TestFinding(None, part.seeds_needed(found.level), part.claimed)
-    return TestFinding(part)
+    return TestFinding(part.agrees if isinstance(part, Divergence) else part)
 
 
 def _decide_parts(part: PartialFinding, found: Sequence[TestFinding]) -> TestFinding:

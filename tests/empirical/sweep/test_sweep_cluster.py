@@ -63,8 +63,9 @@ class Cluster:
             time.sleep(0.1)
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 @pytest.fixture(scope="module")

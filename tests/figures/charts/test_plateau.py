@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fedbounds.figures.charts.claims import FigureClaim, Limits, level, limits_of, movement_caption, write_claims
 from fedbounds.figures.charts.paper_gallery import SECONDS
@@ -52,6 +53,38 @@ def test_noise_hides_no_rise_and_makes_none():
     flat = [found(0, 200, rng.normal(0, 0.05, (5, 1)) + rng.normal(0, 0.05, (5, 101))).reached for _ in range(100)]
     rises = [found(ROUNDS / 2000, 200, rng.normal(0, 0.05, (5, 101))).reached for _ in range(100)]
     assert np.mean(flat) > 0.9 and not any(rises)
+
+
+def test_noise_alone_seldom_counts_as_movement_and_a_movement_of_the_noise_is_refused():
+    """Seeds differ by nothing but the noise of rounds; a rule of one standard error refuses half of the level ones."""
+    rng = np.random.default_rng(0)
+
+    def accepted(movement, noise):
+        curve = 1 + movement * (ROUNDS - 1000) / 200  # over the last fifth
+        return np.mean([found(curve, 100, rng.normal(0, noise, (5, 101))).reached for _ in range(200)])
+
+    assert accepted(0, 0.01) > 0.8 and accepted(0.015, 0.01) < 0.05 and accepted(0.05, 0.03) < 0.05
+    assert accepted(0, 0.1) < 0.8  # a movement of 5 % would not be found
+
+
+@pytest.mark.parametrize(
+    ("changes", "shares", "reached"),
+    [
+        ([-0.016, 0.0, 0.016, 0.024, 0.036], False, True),  # 0.012 +- 0.009
+        ([-0.04, 0.0, 0.04, 0.06, 0.09], False, False),  # 0.03 +- 0.023: the interval is too wide
+        ([0.004, 0.005, 0.006, 0.007, 0.008], False, False),  # it moves, though by little
+        ([-0.016, 0.0, 0.016, 0.024, 0.036], True, False),  # 5 % of the smaller share, 0.1, are 0.005
+    ],
+)
+def test_the_interval_of_the_movement_decides(changes, shares, reached):
+    values = 0.9 + np.outer(changes, ROUNDS > 900)
+    low, high = stats.ttest_1samp(changes, 0).confidence_interval(0.95)
+    border = 0.05 * min(values[:, -1].mean(), 1 - values[:, -1].mean() if shares else 1)
+    got = find_plateau(ROUNDS, values, 50, shares=shares)
+    assert got.moved == pytest.approx((low + high) / 2) and got.moved > got.error
+    assert got.reached == got.still == (low <= 0 and high <= border) == reached
+    flipped = find_plateau(ROUNDS, 1 - values, 50, shares=shares)
+    assert flipped.reached == reached or not shares
 
 
 def test_seeds_that_diverged_are_left_out_and_one_seed_shows_no_plateau():
@@ -105,6 +138,16 @@ def test_a_claim_has_a_verdict_only_if_every_compared_run_is_at_its_plateau():
                 untested.note.startswith("still moving after 1,000 rounds: b (a plateau needs ")
                 and "reproduced" not in untested.note
             )
+
+
+def test_what_diverged_decides_though_other_runs_still_move(tmp_path):
+    lost = runs(1 + 0 * ROUNDS)
+    lost[0].arrays["loss"][[1, 3], 60:] = np.nan
+    traces = {"a": runs(2 - ROUNDS / 1000), "b": lost}
+    (claim,) = limits_of("cnn", ["cnn"], traces, 50, "loss").apply([claim_on(traces)])
+    assert (claim.verdict, claim.note) == ("reproduced", "b diverged in 2 of 5 seeds")
+    (row,) = csv.DictReader(write_claims([claim], tmp_path / "claims.csv").read_text().splitlines())
+    assert (row["seeds"], row["plateau"], row["p"], row["core seconds"]) == ("5", "yes", "", "36")
 
 
 def test_a_claim_that_names_no_run_needs_all_of_them():

@@ -147,8 +147,14 @@ def test_no_feasible_number_of_seeds_tells_equal_means():
 
 
 def test_a_diverged_seed_decides_without_a_test_unless_both_diverged():
-    lost, there = Level.from_values(np.array([np.nan, 0.1])), Level.from_values(np.array([0.3, 0.1]))
-    assert there.below(lost) is True and there.above(lost) is False and there.alike(lost) is False
+    lost, there = Level.from_values(np.array([np.nan, 0.1]), "b"), Level.from_values(np.array([0.3, 0.1]))
+    found = [
+        *(there.below(lost), there.above(lost), there.alike(lost), there.near(lost, 1.0)),
+        *(lost.above(there), lost.below(there), lost.times(2).above(there)),
+    ]
+    assert [decide(one).agrees for one in found] == [True, False, False, False, True, False, True]
+    assert {one.words for one in found} == {"b diverged in 1 of 2 seeds"}
+    assert FigureClaim("", "", "", all_agree(found)).comparisons == ""  # there is no test
     assert lost.below(lost) is None and lost.alike(lost) is None
 
 
