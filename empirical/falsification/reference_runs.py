@@ -123,7 +123,7 @@ def local_gd_ratios(rng: np.random.Generator) -> Iterator[Run]:
         prescribed = math.sqrt(problem.N) / (4 * L * math.sqrt(K))
         largest = min(1 / (4 * L), 1 / (8 * L * (I - 1)) if I > 1 else math.inf)
         for key, gamma in (
-            ("khaled-2020/local-gd[explicit]", prescribed),
+            ("khaled-2019/local-gd[explicit]", prescribed),
             ("khaled-2020/local-sgd[explicit]", largest),
         ):
             models, total = np.tile(problem.start, (problem.N, 1)), np.zeros(problem.d)

@@ -127,7 +127,7 @@ add(
 )  # fmt: skip
 # gamma = sqrt(N)/(4 L sqrt(K)), which I <= sqrt(K/N) keeps below 1/(4 I L).
 add(
-    "khaled-2020/local-gd[explicit]", "Khaled et al. 2019, local GD on heterogeneous data; slides", "constants",
+    "khaled-2019/local-gd[explicit]", "Khaled et al. 2019, local GD on heterogeneous data; slides", "constants",
     lambda L, D2, zetastar, K, N, I: 8 * L * D2 / sqrt(N * K) + 3 * N * zetastar**2 * I**2 / (2 * L * K),
     lambda K, N, I: N * I**2 <= K,
 )  # fmt: skip

@@ -168,7 +168,7 @@ measure = "average over rounds of function gap"
   *(2*(sum(w**2)*sigma**2 + 6*L*Gamma + 8*(I - 1)**2*Gs**2)/mu + mu*max(8*L/mu, I)/2*D2)'''
 """
 PAIRS = {
-    "local-gd": (LOCAL_GD, "explicit", READINGS["khaled-2020/local-gd[explicit]"]),
+    "local-gd": (LOCAL_GD, "explicit", READINGS["khaled-2019/local-gd[explicit]"]),
     "weighted": (WEIGHTED, "printed", READINGS["li-2020/fedavg-full[printed]"]),
 }
 

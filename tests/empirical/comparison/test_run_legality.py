@@ -299,5 +299,5 @@ def test_assumptions_that_the_run_decides_and_those_to_type(tmp_path):
 
 def test_iterations_are_rounds_times_local_steps():
     run = spec(QUADRATIC | {"noise": 0.0}, EVERYONE[0], rounds=80, local_steps=2, server_multiplier=1)
-    found = check(run, "khaled-2020/local-gd", assume=["all"])
+    found = check(run, "khaled-2019/local-gd", assume=["all"])
     assert "K" not in found.missing and "sets gamma" in found.reasons[0]

@@ -39,7 +39,7 @@ def outcome_of_divided(key: str, form: str, factor: float) -> str:
 @pytest.mark.parametrize(
     ("key", "form"),
     [
-        pytest.param("khaled-2020/local-gd", "explicit", marks=pytest.mark.long),
+        pytest.param("khaled-2019/local-gd", "explicit", marks=pytest.mark.long),
         ("ghadimi-2013/sgd", "explicit"),
         ("jhunjhunwala-2022/lemma-7", "explicit"),  # these have no run in the search of check
         ("li-2020/fedavg-full", "printed"),
