@@ -14,9 +14,11 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_memory
+from fedbounds.bounds.theory.symbols import NONNEGATIVE
 from fedbounds.empirical.data.augmentation import Augmentation
 from fedbounds.empirical.data.datasets import Dataset, checksum
 from fedbounds.empirical.data.partition import Partition
+from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.softmax import without_replacement
@@ -40,7 +42,7 @@ class Samples(NamedTuple):
 
 
 class ImageProblem(Problem):
-    """A problem whose functions are weighted sums over image samples, client i's the mean over its own.
+    r"""A problem whose functions are weighted sums over image samples, client i's the mean over its own.
 
     Images of bytes are standardised per channel. A stochastic gradient averages over `batch` samples of the client,
     drawn without replacement; a client with at most `batch` samples takes all of them. An epoch is as many local steps
@@ -52,6 +54,7 @@ class ImageProblem(Problem):
         network: a name, see `Network`.
         batch: samples of a stochastic gradient; as an attribute at most those of the largest client.
         augmentation: operations on the samples of stochastic gradients, in this order; see `Augmentation`.
+        weight_decay: $\rho\ge0$, in units of a loss: every sample's function has the term $\frac\rho2\|x\|^2$.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
     """
@@ -66,9 +69,11 @@ class ImageProblem(Problem):
         network: str,
         batch: int,
         augmentation: Sequence[str],
+        weight_decay: float,
         dtype: torch.dtype,
         device: torch.device | str,
     ) -> None:
+        self.weight_decay = real("weight_decay", weight_decay, NONNEGATIVE)
         if len(partition.assignment) != len(dataset.train_labels):
             raise FedboundsError(
                 f"the partition deals {len(partition.assignment)} samples, "
@@ -107,6 +112,18 @@ class ImageProblem(Problem):
             self._raw = torch.from_numpy(dataset.train_images).to(self.device)
             shift, scale = dataset.standardisation
             self._shift, self._scale = (torch.from_numpy(part).to(self.device, dtype) for part in (shift, scale))
+
+    def decay(self, x: Tensor) -> Tensor:
+        r"""$\frac\rho2\|x\|^2$ of the parameters of the network: (..., d) -> (...)."""
+        return self.weight_decay / 2 * x[..., : x.shape[-1] - self.statistics].square().sum(-1)
+
+    def _add_weight_decay(self, slope: Tensor, x: Tensor, samples: Samples) -> Tensor:
+        """A gradient in x with that of the decay, which counts as often as the samples do."""
+        if not self.weight_decay:
+            return slope
+        total = 1.0 if samples.weights is None else samples.weights.sum(1, keepdim=True)
+        decayed = F.pad(x[..., : x.shape[-1] - self.statistics], (0, self.statistics))
+        return slope + self.weight_decay * total * decayed
 
     @abstractmethod
     def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:

@@ -38,14 +38,15 @@ class ImageClassification(ImageProblem):
     $$f(x) = \sum_{n=1}^N p_nF_n(x),\qquad F_n(x) = \frac1{m_n}\sum_{j=1}^{m_n} \ell(x; \xi_{n,j}),$$
 
     with equal weights $p_n=\frac1N$, whatever the numbers of samples $m_n$ (Wang & Ji 2022, eq. (1)), unless
-    `client_weights` gives others. The images are standardised per channel. A stochastic gradient averages over `batch`
-    samples of the client, drawn without replacement; a client with at most `batch` samples takes all of them.
+    `client_weights` gives others. With weight decay $\rho$ every $\ell$ has the term $\frac\rho2\|x\|^2$. The images
+    are standardised per channel. A stochastic gradient averages over `batch` samples of the client, drawn without
+    replacement; a client with at most `batch` samples takes all of them.
 
     Dropout, augmentation and the batch statistics of batch normalization change the stochastic gradients only, which
     are then unbiased for another function; `objective`, `gradient` and the metrics do not use them.
 
-    Metrics: `train_loss`, f; `train_accuracy`, weighted as f; `test_loss`, `test_accuracy`, over the test
-    samples, if there are any; for two classes `test_f1`, of class 1; on demand `gradient_norm_squared`,
+    Metrics: `train_loss`, f; `train_accuracy`, weighted as f; `test_loss` (without decay), `test_accuracy`, over the
+    test samples, if there are any; for two classes `test_f1`, of class 1; on demand `gradient_norm_squared`,
     $\|\nabla f\|^2$.
 
     Args:
@@ -56,6 +57,7 @@ class ImageClassification(ImageProblem):
         augmentation: operations on the samples of stochastic gradients, in this order; see `Augmentation`.
         gradient_norm: whether `metrics` reports the squared gradient norm, which costs one pass over the data.
         client_weights: $p_n$ of f, "samples" for $m_n/\sum_im_i$, or one positive number for each client.
+        weight_decay: $\rho\ge0$, in units of a loss; the papers have none.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
 
@@ -85,10 +87,11 @@ class ImageClassification(ImageProblem):
         augmentation: Sequence[str] = (),
         gradient_norm: bool = False,
         client_weights: Any = None,
+        weight_decay: float = 0.0,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
-        super().__init__(dataset, partition, network, batch, augmentation, dtype, device)
+        super().__init__(dataset, partition, network, batch, augmentation, weight_decay, dtype, device)
         self.gradient_norm = check_flag("gradient_norm", gradient_norm)
         self.dimension, self.fuses_steps = self.network.size, self.network.dense
         own, sizes = partition.assignment, partition.sizes
@@ -103,7 +106,8 @@ class ImageClassification(ImageProblem):
         if not self.fuses_steps:
             return super().fuse_steps(x, clients, drawn, sizes)
         blocks = self._blocks(drawn.flatten(1, 2), sizes.reshape(-1, 1))
-        return self.network.fuse_steps(x.reshape(-1, self.dimension), blocks).view(x.shape)
+        kept = 1 - self.weight_decay * sizes.reshape(-1, 1, 1) if self.weight_decay else None
+        return self.network.fuse_steps(x.reshape(-1, self.dimension), blocks, kept).view(x.shape)
 
     def _blocks(self, drawn: Tensor, sizes: Tensor) -> Iterator[NetworkSteps]:
         """The samples of local steps `(steps, pairs, ...)`, no more of them at once than a processor's cache holds."""
@@ -115,12 +119,12 @@ class ImageClassification(ImageProblem):
             yield NetworkSteps(images.unflatten(0, shape), labels.unflatten(0, shape), each.expand(*shape, -1))
 
     def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
-        return self.network.gradient(x, *samples)
+        return self._add_weight_decay(self.network.gradient(x, *samples), x, samples)
 
     def objective(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
         values = [self._evaluate(row, self._images, self._labels, self._shares)[0] for row in rows]
-        return torch.tensor(values, dtype=torch.float64).view(x.shape[:-1])
+        return torch.tensor(values, dtype=torch.float64).view(x.shape[:-1]) + self.decay(x).double().cpu()
 
     def local_loss(self, x: Tensor, client: int) -> Tensor:
         if not self.network.smooth:
@@ -130,7 +134,7 @@ class ImageClassification(ImageProblem):
             )
         own = torch.from_numpy(self.partition.samples[client]).to(self.device)
         logits = self.network.logits(x[None], self._images[own][None])[0]
-        return F.cross_entropy(logits, self._labels[own])
+        return F.cross_entropy(logits, self._labels[own]) + self.decay(x)
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         norms = {"gradient_norm_squared": self.objective_gradient(x).square().sum(-1)} if self.gradient_norm else {}
@@ -154,6 +158,7 @@ class ImageClassification(ImageProblem):
         for row in x:
             trained = self._losses_hits(row, self._images, self._labels)
             found.append([float(a @ self._shares) for a in trained])
+            found[-1][0] += float(self.decay(row))
             if samples:
                 tested = self._losses_hits(row, self._test_images, self._test_labels)
                 found[-1] += [float(a @ np.full(samples, 1.0 / samples)) for a in tested]
@@ -178,7 +183,8 @@ class ImageClassification(ImageProblem):
             losses, hits = self._losses_hits(row, self._images, self._labels)
             for name, values in (("train_loss", losses), ("train_accuracy", hits)):
                 total = np.bincount(self.partition.assignment, values, minlength=self.clients)
-                found[name].append(total / self.partition.sizes)
+                decay = float(self.decay(row)) if name == "train_loss" else 0.0
+                found[name].append(total / self.partition.sizes + decay)
             if not len(tested):
                 continue
             _, hits = self._losses_hits(row, self._test_images, self._test_labels)
@@ -215,12 +221,21 @@ class ImageClassification(ImageProblem):
                 "gradient_divergence_sup": NoConstant(unbounded),
                 "gradient_bound": NoConstant(unbounded),
             }
-        known = self.softmax
+        known, rho = self.softmax, self.weight_decay
         steepest = f"upper bound for every sample, from {SAMPLE_SLOPE}"
         biased = NoConstant("augmentation makes the stochastic gradients biased: their mean is another function's")
         largest = "the largest eigenvalue of the clients' second moments"
         slope = f"upper bound, from {SAMPLE_SLOPE} or {largest}"
         noise = Constant(float(known.noise(self.batch).max()), "exact", f"upper bound, from {SAMPLE_SLOPE}")
+        if rho:
+            steep = NoConstant("gradients of a function with weight decay grow without bound with its parameters")
+            found["strong_convexity"] = Constant(rho, "exact", "the weight decay: cross entropy is convex")
+            return found | {
+                "smoothness": Constant(float(known.smoothness.max()) + rho, "exact", f"half {largest}, and the decay"),
+                "gradient_noise": biased if self.augmentation.operations else noise,
+                "gradient_divergence_sup": Constant(known.divergence, "exact", slope),
+                "gradient_bound": steep,
+            }
         return found | {
             "smoothness": Constant(float(known.smoothness.max()), "exact", f"half {largest}"),
             "gradient_noise": biased if self.augmentation.operations else noise,
@@ -234,7 +249,7 @@ class ImageClassification(ImageProblem):
 
     @cached_property
     def softmax(self) -> SoftmaxRegression:
-        """What holds for every x of `linear`.
+        """What holds for every x of `linear`, of its cross entropy without weight decay.
 
         Raises:
             FedboundsError: another network.

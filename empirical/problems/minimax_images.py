@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
-from fedbounds.bounds.theory.symbols import NONNEGATIVE, POSITIVE, Constant, NoConstant
+from fedbounds.bounds.theory.symbols import POSITIVE, Constant, NoConstant
 from fedbounds.empirical.data.datasets import Dataset
 from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.argument_checks import real
@@ -57,8 +57,7 @@ class MinimaxImages(ImageProblem, Minimax):
         dtype: torch.dtype,
         device: torch.device | str,
     ) -> None:
-        self.weight_decay = real("weight_decay", weight_decay, NONNEGATIVE)
-        super().__init__(dataset, partition, network, batch, (), dtype, device)
+        super().__init__(dataset, partition, network, batch, (), weight_decay, dtype, device)
         self.descent_dimension, self.ascent_dimension = self.network.size, ascent_dimension
         self.dimension = self.descent_dimension + ascent_dimension
         samples = len(self._labels)
@@ -99,23 +98,12 @@ class MinimaxImages(ImageProblem, Minimax):
         other._weights = torch.from_numpy(each[self.partition.assignment]).to(self.device, self.dtype)
         return other
 
-    def decay(self, x: Tensor) -> Tensor:
-        r"""$\frac\rho2\|x\|^2$: (..., d_x) -> (...)."""
-        return self.weight_decay / 2 * x.square().sum(-1)
-
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         x = torch.from_numpy(self.network.initial(rng)).to(self.device, self.dtype)
         return self.join(x, self.initial_adversary())
 
     def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
         return self.join(*self.player_gradients(*self.split(x), samples))
-
-    def _add_weight_decay(self, slope: Tensor, x: Tensor, samples: Samples) -> Tensor:
-        """A gradient in x with that of the decay, which counts as often as the samples do."""
-        if not self.weight_decay:
-            return slope
-        total = 1.0 if samples.weights is None else samples.weights.sum(1, keepdim=True)
-        return slope + self.weight_decay * total * x
 
     def snapshot_gradient(self, x: Tensor, snapshot: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
         """As of `Minimax`, at the cost of the two blocks that are needed out of four."""

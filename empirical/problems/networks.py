@@ -387,10 +387,10 @@ class Network:
         found = torch.autograd.grad(logits, list(leaves.values()), slopes(logits.detach()), materialize_grads=True)
         return dict(zip(leaves, found, strict=True))
 
-    def fuse_steps(self, x: Tensor, blocks: Iterable[NetworkSteps]) -> Tensor:
+    def fuse_steps(self, x: Tensor, blocks: Iterable[NetworkSteps], kept: Tensor | None = None) -> Tensor:
         r"""Where steps against gradients of the cross entropy end, of networks of dense layers: layer by layer.
 
-        $$x \leftarrow x - \sum_j s_j\nabla\ell(x; \xi_j)$$
+        $$x \leftarrow kx - \sum_j s_j\nabla\ell(x; \xi_j)$$
 
         A small layer's gradient takes less time than putting it in one vector and that vector's step: a third of the
         time of steps along `gradient`, from which only rounding tells these.
@@ -398,6 +398,7 @@ class Network:
         Args:
             x: parameters `(b, d)`.
             blocks: the samples of the steps, and the sizes.
+            kept: the share k of the parameters that weight decay leaves, `(b, 1, 1)`; 1 if None.
         """
         parts = [part.clone(memory_format=torch.contiguous_format) for part in self.unflatten(x).values()]
         weights, shifts = parts[::2], [part.unsqueeze(2) for part in parts[1::2]]
@@ -418,6 +419,8 @@ class Network:
                         if k
                         else error
                     )
+                    if kept is not None:
+                        weights[k], shifts[k] = weights[k] * kept, shifts[k] * kept
                     weights[k] = _plus_product(weights[k], error, columns[k].mT, -1, spare=True)
                     shifts[k] = shifts[k].sub_(error.sum(2, keepdim=True))
                     error = below

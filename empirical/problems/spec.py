@@ -174,6 +174,7 @@ def image_classification(
     augmentation: Sequence[str] = (),
     gradient_norm: bool = False,
     client_weights: str | Sequence[float] | None = None,
+    weight_decay: float = 0.0,
     device: str = "cpu",
 ) -> ImageClassification:
     """`ImageClassification` of a data set by name, split over clients by a rule by name."""
@@ -186,6 +187,7 @@ def image_classification(
         augmentation=augmentation,
         gradient_norm=gradient_norm,
         client_weights=client_weights,
+        weight_decay=weight_decay,
         device=device,
     )
 

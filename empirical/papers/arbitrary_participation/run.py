@@ -278,7 +278,7 @@ def divergences_of(problem: Problem) -> Divergences | None:
     """What is known of the clients' gradients at every x, or None where nothing is, as they differ without bound."""
     if isinstance(problem, Synthetic) and not (isinstance(problem, Quadratic) and not problem.shared):
         return Offsets(problem.offsets(), problem.client_weights)
-    if isinstance(problem, ImageClassification) and problem.network.name == "linear":
+    if isinstance(problem, ImageClassification) and problem.network.name == "linear" and not problem.weight_decay:
         return Bounds(problem.softmax.gradients, problem.client_weights)
     return None
 

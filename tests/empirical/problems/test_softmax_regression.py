@@ -14,6 +14,7 @@ from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.data.partition import majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds
+from fedbounds.empirical.papers.arbitrary_participation.run import divergences_of
 from fedbounds.empirical.papers.fedau.algorithms import AverageAll, KnownParticipation
 from fedbounds.empirical.participation import Bernoulli, Cyclic, Full, GroupMarkov, Process, WithoutReplacement
 from fedbounds.empirical.problems import ImageClassification
@@ -188,3 +189,19 @@ def test_bounds_of_divergences_hold_for_gradients_chosen_against_them_whether_or
     excess = np.eye(N) - 1 / N
     pulled = ((excess * np.sign(excess)).sum(1) ** 2).mean()
     assert one_of_four.expected(mean, covariance, True) < pulled <= one_of_four.expected(mean, covariance, False)
+
+
+def test_weight_decay_adds_to_the_curvature_alone():
+    rho, rng = 0.2, np.random.default_rng(3)
+    decaying = ImageClassification(DIGITS, PARTITION, "linear", 16, weight_decay=rho, dtype=torch.float64)
+    found, plain = decaying.constants(), PROBLEM.constants()
+    for name, more in (("smoothness", rho), ("gradient_noise", 0), ("gradient_divergence_sup", 0)):
+        assert found[name].value == pytest.approx(plain[name].value + more, rel=1e-12)
+    assert found["strong_convexity"].value == rho and "without bound" in str(found["gradient_bound"])
+    assert not {"client_gradient_bound", "stochastic_gradient_bound"} & {*found}
+    x, y = (torch.from_numpy(rng.normal(size=(1, 1, decaying.dimension))) for _ in range(2))
+    y[..., 1:] = x[..., 1:]  # one parameter
+    clients, step = torch.zeros(1, 1, dtype=torch.int64), y - x
+    change = decaying.gradient(y, clients) - decaying.gradient(x, clients)
+    assert rho * step.square().sum() <= (change * step).sum() <= found["smoothness"].value * step.square().sum()
+    assert divergences_of(decaying) is None and divergences_of(PROBLEM) is not None

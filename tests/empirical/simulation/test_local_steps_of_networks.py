@@ -33,7 +33,14 @@ def test_a_batch_is_the_smallest_numbers_in_one_order_whatever_the_client_holds(
 
 @pytest.mark.parametrize("at_once", [1, 2**18])
 @pytest.mark.parametrize(
-    ("network", "options"), [("mlp", {}), ("linear", {"batch": 30}), ("mlp", {"augmentation": ["flip"]})], ids=str
+    ("network", "options"),
+    [
+        ("mlp", {}),
+        ("linear", {"batch": 30}),
+        ("mlp", {"augmentation": ["flip"]}),
+        ("mlp", {"batch": 30, "weight_decay": 0.3}),
+    ],
+    ids=str,
 )
 def test_steps_layer_by_layer_end_where_steps_along_gradients_do(
     network: str, options: dict[str, Any], at_once: int, monkeypatch: pytest.MonkeyPatch

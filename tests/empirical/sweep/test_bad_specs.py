@@ -113,7 +113,7 @@ VALID = {
         {
             "kind": "images", "dataset": "digits", "data": "data", "clients": 20, "network": "linear",
             "partition": "dirichlet", "similarity": 0.1, "alpha": 0.5, "partition_seed": 1, "batch": 8,
-            "gradient_norm": False,
+            "gradient_norm": False, "weight_decay": 0.1,
         },
         {"kind": "images", "clients": 20, "network": "linear", "partition": "labels", "labels_per_client": 2},
         {"kind": "images", "clients": 20, "network": "linear", "partition": "even"},
