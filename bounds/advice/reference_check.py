@@ -33,10 +33,27 @@ def compare_with_references(theorem: TheoremFile) -> Iterator[Finding]:
     others = [r for p in papers(references=True) for r in p.results if r.file and r.key != mine.key]
     for form in mine.forms:
         place = () if len(mine.forms) == 1 else ("forms", form.name)
+        if (fast := _faster_than_linear(mine, form)) is not None:
+            yield replace(fast, form=form.name, place=(*place, "terms"))
         for about in map(read_theorem_file, (other.file for other in others)):
             found = (_below if about.result.measure.lower else _far_above)(theorem, form, about)
             if found is not None:
                 yield replace(found, form=form.name, place=(*place, "terms"))
+
+
+def _faster_than_linear(result: Result, form: Form) -> Finding | None:
+    """A bound that falls faster with the number of participants than with the rounds."""
+    try:
+        found = rate(result, form)
+    except FedboundsError:
+        return None
+    if found.speed_up != "faster than linear":
+        return None
+    text = (
+        f"the bound falls as the power -{found.participants} of the number of participants and as {found.order}: M "
+        "participants would need less than 1/M of the rounds, which no lower bound with averaged noise allows"
+    )
+    return Finding("warning", "references", "", text)
 
 
 def _covers(result: Result, form: Form, other: TheoremFile) -> bool:

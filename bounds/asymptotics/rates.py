@@ -121,9 +121,16 @@ class Rate:
     logs: tuple[str, ...] = ()  # the step sizes that need a factor log T besides: so does the rate
 
     @property
-    def speed_up(self) -> bool | None:
-        """Whether M participants need 1/M of the rounds: the bound falls with them as it falls with the rounds."""
-        return None if self.participants is None else bool(self.power) and self.participants >= self.power
+    def speed_up(self) -> str:
+        """ "linear" if M participants need 1/M of the rounds, as the bound falls with both alike; "" if unknown.
+
+        "faster than linear" contradicts lower bounds, unless the bound is loose for few participants.
+        """
+        if self.participants is None:
+            return ""
+        if not self.power or self.participants < self.power:
+            return "not linear"
+        return "linear" if self.participants == self.power else "faster than linear"
 
     @property
     def order(self) -> str:

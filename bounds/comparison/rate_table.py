@@ -22,7 +22,6 @@ from fedbounds.bounds.theory.theorem_file import read_theorem_file
 
 _COLUMNS = ("result", "rate", "dominant", "speed-up", "step sizes", "conditions", "assumptions")
 _WIDTHS = (0.15, 0.14, 0.1, 0.06, 0.13, 0.16, 0.14)  # of the columns, in line widths
-_SPEED_UP = {True: "linear", False: "not linear", None: "--"}
 LONG = 8  # rows of a table that fits on a page
 _LEGEND = {  # what a reader must know of the marks in a table: the mark, and what it means
     "no rate": ("-- as a rate", "not known, or the result has no number of rounds"),
@@ -55,7 +54,7 @@ class RateRow:
     note: str  # why not to rely on it, or why its rate is not told
     title: str = ""  # of the result
     dominant: tuple[str, ...] = ()  # the terms that are largest after many rounds, of those that fall
-    speed_up: bool | None = None  # whether M participants need 1/M of the rounds; None where it cannot be told
+    speed_up: str = ""  # in the number of participants, as of `Rate`; "" where it cannot be told
     prescribed: bool = False  # whether the result sets the step sizes
     relations: tuple[str, ...] = ()  # the conditions in plain text
     only_if: str = ""  # what else must be known of the class for which the table was made
@@ -71,7 +70,7 @@ class RateRow:
         found = {
             "no rate": not self.rate,
             "no dominant": not self.dominant,
-            "no speed-up": self.speed_up is None,
+            "no speed-up": not self.speed_up,
             "stays": bool(self.stays),
             "geometric": bool(self.geometric),
             "logs": self.logs,
@@ -93,7 +92,7 @@ class RateRow:
         told += f" (if {tex(self.only_if)})" if self.only_if else ""
         formulas = [r" \newline ".join(f"${one}$" for one in each) for each in (self.steps, self.conditions)]
         formulas[0] += f" (1 of {self.choices})" if self.choices > 1 else ""
-        told = (rf"${self.measure}$: {told}", tex(", ".join(self.dominant)) or "--", _SPEED_UP[self.speed_up])
+        told = (rf"${self.measure}$: {told}", tex(", ".join(self.dominant)) or "--", self.speed_up or "--")
         return named, *told, *formulas, tex(", ".join(self.assumptions))
 
     @property
@@ -105,9 +104,7 @@ class RateRow:
             "rate": (self.rate_text or "not known") + counts + stays,
             "geometric": ", ".join(f"{name} {text}" for name, (_, text) in self.geometric.items()),
             "dominant": ", ".join(self.dominant),
-            "speed-up": f"{_SPEED_UP[self.speed_up]} in the number of participants"
-            if self.speed_up is not None
-            else "",
+            "speed-up": f"{self.speed_up} in the number of participants" if self.speed_up else "",
             "steps": "prescribed"
             if self.prescribed
             else ", ".join(map(plain_rate, self.steps)) + (f" (1 of {self.choices})" if self.choices > 1 else ""),
@@ -167,7 +164,7 @@ class RateTable(Shown):
                 r.rate,
                 r.counts,
                 ", ".join(r.dominant),
-                _SPEED_UP[r.speed_up],
+                r.speed_up or "--",
                 ", ".join(r.steps),
                 r", \; ".join(r.conditions),
                 ", ".join(r.assumptions),
@@ -249,7 +246,7 @@ def _row(result: Result, form: Form) -> RateRow:
         "; ".join(filter(None, [mark(result, form), why])),
         result.title,
         () if found is None else found.dominant,
-        None if found is None else found.speed_up,
+        "" if found is None else found.speed_up,
         bool(form.prescribes),
         tuple(c.words(notation) for c in form.hypotheses),
         counts="" if found is None else f"{notation[found.rounds.name].latex}: {counts}",

@@ -25,7 +25,8 @@ def table(keys: tuple[str, ...], setting: str | None, latex: bool, out: str | No
     The rate is in the number of rounds, at the prescribed step sizes, else at the best powers of it; all other
     constants stay fixed. Of several best powers, those with the fewest dominant terms are taken, then those with the
     larger first step size ("1 of k"). Terms that fall geometrically are printed as they are. The speed-up is linear if
-    the bound falls with the number of participants as with the rounds. LaTeX tables of more than 8 rows are longtables.
+    the bound falls with the number of participants as with the rounds; faster is suspicious. LaTeX tables of more than
+    8 rows are longtables.
 
     \b
     fedbounds table --class "non-convex, full participation, local steps, bounded heterogeneity, bounded variance"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,30 @@ measure = "minimum over rounds of squared gradient norm of f"
 setting = "nonconvex, smooth, {noise}, full participation, local steps, arbitrary heterogeneity{more}"
 algorithm = "fedavg"
 [terms]
-"initial gap" = "2*L*F/T"
+"initial gap" = "{gap}"
 "gradient noise" = "{term}"
 """
 FILES = [result.file for name in REFERENCES for result in paper(name).results]
 
 
-def findings(folder: Path, noise: str = "bounded variance", more: str = "", term: str = "sigma**2/(T*N)") -> list[str]:
+USUAL = {"noise": "bounded variance", "more": "", "term": "sigma**2/(T*N)", "gap": "2*L*F/T"}
+
+
+def findings(folder: Path, level: str = "error", **changes: str) -> list[str]:
     file = folder / "draft.toml"
-    file.write_text(DRAFT.format(noise=noise, more=more, term=term), encoding="utf-8")
-    return [finding.text for finding in compare_with_references(read_theorem_file(file)) if finding.level == "error"]
+    file.write_text(DRAFT.format(**USUAL | changes), encoding="utf-8")
+    return [finding.text for finding in compare_with_references(read_theorem_file(file)) if finding.level == level]
+
+
+@pytest.mark.parametrize("power", [1, Fraction(1, 2), Fraction(1, 3), 2])
+def test_a_speed_up_that_is_faster_than_linear_is_a_warning(tmp_path: Path, power: Fraction | int) -> None:
+    """The initial gap falls as fast in T alone, so that it hides no power of N."""
+    for term, rounds in ((f"sqrt(L*F)*sigma/(sqrt(T)*N**({power}))", 0.5), (f"L*F/(T*N**({power}))", 1)):
+        said = findings(tmp_path, term=term, level="warning")
+        faster = [text for text in said if "less than 1/M of the rounds" in text]
+        assert bool(faster) == (rounds == 0.5 and power > 0.5), said
+    (only,) = findings(tmp_path, term="L*F/(T*N**2)", level="warning", gap="F*sigma/(L*T*N**2)")[:1]
+    assert "the power -2 of the number of participants and as T^(-1)" in only
 
 
 def test_a_bound_that_falls_faster_than_a_lower_bound_is_false(tmp_path: Path) -> None:
