@@ -37,7 +37,7 @@ from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import Aggregate, IndexSet, Measure
 from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text_expression
-from fedbounds.bounds.theory.problem_class import Cover, ProblemClass, axis
+from fedbounds.bounds.theory.problem_class import Cover, ProblemClass, axis, phrases
 from fedbounds.bounds.theory.result import OPERATORS, Condition, Form, Operator, Result, ResultKind, Source, Term
 from fedbounds.bounds.theory.standard_symbols import STANDARD
 from fedbounds.bounds.theory.symbols import (
@@ -61,6 +61,7 @@ MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
     "squared distance to the minimizer": ("squared distance to the minimizer", r"\|x_t-x^*\|^2", PARAMETER**2),
 }
 OPERATOR_LATEX = {"minimum": r"\min_t", "average": r"\operatorname{avg}_t", "supremum": r"\sup_t"}
+OF_METHODS = ("server", "local-optimizer", "compression")  # properties of a setting that an algorithm may have
 BOUNDS, READ = ("upper", "lower"), ("constants", "order", "quoted", "memory")
 OF_HISTORY = ("date", "version", "source", "read", "change")
 ASSUMPTIONS: Mapping[str, Assumption] = {
@@ -202,7 +203,8 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     notation, names = _notation(at, document.get("symbols", {}))
     names = names | _definitions(at, ["where"], document.get("where", {}), names)
     measure = _measure(at, document)
-    setting, settings = _setting(at, document.get("setting"), lower=measure.lower)
+    algorithm = _algorithm(at, document.get("algorithm", ""))
+    setting, settings = _setting(at, document.get("setting"), algorithm, lower=measure.lower)
     own = _own_assumptions(at, document.get("assumptions", []))
     forms = tuple(
         _form(at, place, name, table, names, notation, (*settings, *own))
@@ -228,7 +230,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         default,
         _text(at, ["statement"], document.get("statement", "")),
         path if text else "",
-        _algorithm(at, document.get("algorithm", "")),
+        algorithm,
     )
     return TheoremFile(
         result,
@@ -483,16 +485,23 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     )
 
 
-def _setting(at: _Document, text: Any, *, lower: bool) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
-    """The setting in the words of `covers`, and the assumption that a problem lies in it."""
+def _setting(
+    at: _Document, text: Any, algorithm: str, *, lower: bool
+) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
+    """The setting in the words of `covers` with what the algorithm says, and the assumption that a problem is in it."""
     if text is None:
         return None, ()
     try:
         found = ProblemClass.of(_text(at, ["setting"], text))
     except FedboundsError as error:
         raise at.fault(["setting"], str(error)) from None
-    usual = Cover((tuple((name, frozenset({kind})) for name, kind in sorted(found.supposed.items())),))
-    words = ", ".join(f"{name} {kind}" for name, kind in found.supposed.items())
+    name, kinds = phrases().get(tuple(algorithm.split("-")), ("", ()))
+    if name in OF_METHODS and name not in found.said and kinds != (axis(name).usual,):
+        found = ProblemClass({**found.said, name: kinds})
+    open_axis = "server" if lower and not algorithm else ""  # a lower bound is about every method, or names its own
+    supposed = {name: kind for name, kind in found.supposed.items() if name != open_axis}
+    usual = Cover((tuple((name, frozenset({kind})) for name, kind in sorted(supposed.items())),))
+    words = ", ".join(f"{name} {kind}" for name, kind in supposed.items())
     own = [
         Assumption(
             f"setting-{name}", f"{axis(name).question}: {' or '.join(kinds)}", "its setting",

@@ -38,6 +38,14 @@ def test_a_bound_that_falls_faster_than_a_lower_bound_is_false(tmp_path: Path) -
     assert status == 1 and "references" in out and "false: it falls as T^(-1)" in out
 
 
+def test_a_lower_bound_excludes_every_method(tmp_path: Path) -> None:
+    file = tmp_path / "draft.toml"
+    text = DRAFT.format(noise="bounded variance", more="", term="sigma**2/(T*N)").replace("fedavg", "scaffold")
+    file.write_text(text, encoding="utf-8")
+    said = [f.text for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]
+    assert any("arjevani-2023/lower-bound-bounded-variance" in text for text in said)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
