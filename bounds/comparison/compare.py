@@ -222,10 +222,9 @@ def compare(
     forms = [_form(one) for one in results]
     if not forms:
         raise FedboundsError("nothing to compare: name at least one result")
-    labels = [form.title for form in forms]
-    if len(set(labels)) < len(labels):
-        raise FedboundsError(f"{next(x for x in labels if labels.count(x) > 1)} is named twice")
-    notes = list(_comparable_methods(forms) if methods else _comparable(forms))
+    _check_twice(forms)
+    forms, notes = _with_all_clients(forms, methods)
+    notes += list(_comparable_methods(forms) if methods else _comparable(forms))
     given = {**constants, vary[0]: 1.0}
     if vary[0] in constants:
         raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
@@ -290,6 +289,44 @@ def compare(
         tuple(optimize),
         within,
     )
+
+
+def _check_twice(forms: Sequence[CompiledForm]) -> None:
+    """Refuse a form that is named twice, or two files with one key."""
+    for a, b in combinations(forms, 2):
+        if a.title == b.title:
+            files = [form.result.whole().file for form in (a, b)]
+            if files[0] != files[1]:
+                raise FedboundsError(f"{' and '.join(files)} have the same key {a.result.key}; change one of them")
+            raise FedboundsError(f"{a.title} is named twice")
+
+
+def _with_all_clients(forms: list[CompiledForm], methods: bool) -> tuple[list[CompiledForm], list[str]]:
+    """The forms with expectations over participation left out where all clients participate; notes on it.
+
+    That is so for all of them if one is about all clients, and for this one alone if methods have a run each.
+    """
+    full = [form for form in forms if _everyone(form)]
+    found = [replace(form, own_measure=_in_full(form.measure)) if form in full or (full and not methods) else form
+             for form in forms]  # fmt: skip
+    if len({form.measure.expectation for form in forms}) == len({form.measure.expectation for form in found}):
+        return forms, []
+    note = f"{full[0].title} is about all clients, so that an expectation over participation changes nothing"
+    return found, [note]
+
+
+def _in_full(measure: Measure) -> Measure:
+    """A left-hand side where all clients participate, so that nothing is averaged over participation."""
+    return replace(measure, expectation=measure.expectation.removesuffix(" and participation"))
+
+
+def _everyone(form: CompiledForm) -> bool:
+    """Whether an assumption of a form says that all clients participate."""
+    for cover in filter(None, form.covers()):
+        boxes = [dict(one) for one in (*cover.holds, *cover.perhaps)]
+        if boxes and all(one.get("participation") == {"all"} for one in boxes):
+            return True
+    return False
 
 
 def _own_constants(
