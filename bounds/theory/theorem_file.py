@@ -36,6 +36,7 @@ from fedbounds.bounds.theory import assumptions as shared
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import Aggregate, IndexSet, Measure
+from fedbounds.bounds.theory.names_by_meaning import all_concepts
 from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text_expression
 from fedbounds.bounds.theory.problem_class import Cover, ProblemClass, axis, phrases
 from fedbounds.bounds.theory.result import OPERATORS, Condition, Form, Operator, Result, ResultKind, Source, Term
@@ -369,14 +370,14 @@ def _notation(at: _Document, table: Any) -> tuple[Notation, dict[str, sp.Expr]]:
 
 
 def _quantity(at: _Document, place: Sequence[str], name: str, row: Mapping[str, Any]) -> Quantity:
-    known = {quantity.concept: quantity for quantity in STANDARD.values()}
     concept = _text(at, place, row.get("concept", name))
-    like = known.get(concept)
+    standard = {quantity.concept: quantity for quantity in STANDARD.values()}
+    like = standard.get(concept) or (None if "dimension" in row else all_concepts().get(concept))
     if like is None and "dimension" not in row:
         raise at.fault(
             place,
-            f"{unknown_name('concept', concept, known)}; a symbol of another meaning is a table with its dimension, "
-            f'e.g. {name} = {{ meaning = "...", dimension = "f/x" }}',
+            f"{unknown_name('concept', concept, all_concepts(), 'fedbounds list --concepts')}; a symbol of another "
+            f'meaning is a table with its dimension, e.g. {name} = {{ meaning = "...", dimension = "f/x" }}',
         )
     try:
         domain = read_domain(row["domain"]) if "domain" in row else like.domain if like else read_domain("[0, inf)")

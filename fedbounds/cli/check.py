@@ -10,7 +10,14 @@ import click
 import numpy as np
 
 from fedbounds.bounds.advice.reference_check import compare_with_references
-from fedbounds.bounds.advice.theorem_check import Finding, check_result, summarize_checks, worst
+from fedbounds.bounds.advice.theorem_check import (
+    Finding,
+    check_result,
+    check_symbols,
+    describe_symbols,
+    summarize_checks,
+    worst,
+)
 from fedbounds.bounds.display.plain_text import both_sides, number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
@@ -71,10 +78,10 @@ def check(
 ) -> int:
     """Check a theorem file, a training configuration, or a formula of a step size.
 
-    A theorem file: units of every term, condition and step size; conditions that never bind or cannot hold together;
-    step sizes that violate a condition; signs, monotonicity and limits; the reference theorems of its class; and a
-    search for a run of the algorithm, with an exact left-hand side, that violates the bound. Exits with 1 if there is
-    an error.
+    A theorem file: the meaning of every symbol; units of every term, condition and step size; conditions that never
+    bind or cannot hold together; step sizes that violate a condition; signs, monotonicity and limits; constants without
+    an assumption of the setting, and the reverse; the reference theorems of its class; and a search for a run of the
+    algorithm, with an exact left-hand side, that violates the bound. Exits with 1 if there is an error.
 
     A training configuration (a file of fedbounds run): whether a theorem covers it, which condition fails and the
     largest legal step size, what excludes it, and which constants must be given. Nothing is trained. Exits with 1 if
@@ -108,7 +115,7 @@ def check(
     if no_search and _is_given("seed"):
         raise FedboundsError("--seed is for the search for a violation, which --no-search leaves out; give one of them")
     theorem = read_theorem_file(file)
-    findings = [*check_result(theorem.result), *compare_with_references(theorem)]
+    findings = [*check_result(theorem.result), *check_symbols(theorem), *compare_with_references(theorem)]
     if not no_search:
         findings += _search(theorem, seed)
     if worst_case:
@@ -117,6 +124,7 @@ def check(
     answer = {
         "file": file,
         "key": theorem.result.key,
+        "symbols": describe_symbols(theorem),
         "findings": [_row(theorem, one) for one in findings],
         "passed": passed,
         "not_made": left_out,
@@ -156,6 +164,8 @@ def _left_out(theorem: TheoremFile, no_search: bool, worst_case: bool) -> dict[s
     found = {"search": "--no-search"} if no_search else {}
     if theorem.setting is None or theorem.result.measure.lower:
         found["references"] = "it is a lower bound" if theorem.setting else "the file has no setting"
+    if theorem.setting is None:
+        found["symbols"] = "the file has no setting"
     return found if worst_case else {**found, "worst case": "add --worst-case"}
 
 
@@ -172,12 +182,16 @@ def _row(theorem: TheoremFile, finding: Finding) -> dict[str, Any]:
 def describe(
     theorem: TheoremFile, findings: Sequence[Finding], passed: Sequence[str], left_out: Mapping[str, str]
 ) -> str:
-    """A line for each finding, with the line of the file that it is about, and the constants at which it shows.
+    """A line for each symbol and for each finding, with its line in the file and the constants at which it shows.
 
     Then the checks that passed, and those that were not made.
     """
     several = len(theorem.result.forms) > 1
     lines = [f"{theorem.result.key}   {theorem.result.file}", ""]
+    for row in describe_symbols(theorem):
+        concept = f"concept {row['concept']}" if row["concept"] else "no concept"
+        lines += options.hanging(f"{row['name']:<8}  ", f"{row['meaning']}   ({concept})")
+    lines.append("")
     for one in findings:
         place = theorem.line(one.place) if one.place else 0
         where = f"line {place}" if place else ""

@@ -185,7 +185,7 @@ def test_bad_input_is_one_line(capsys, words, message):
 def test_a_theorem_file_lists_the_checks_that_passed_and_those_not_made(capsys, tmp_path):
     assert main(["check", "descent.toml", "--no-search"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "passed: dimensions of 1 term and 1 condition, constants of the conditions occur in the bound," in out
+    assert "passed: dimensions of 1 term and 1 condition, noise and heterogeneity in the conditions occur in" in out
     assert "monotonicity, limits, reference theorems" in out
     assert "not made: step sizes (none is prescribed); search (--no-search); worst case (add --worst-case)" in out
     wrong = DESCENT.replace("2*F/(gamma*T)", "2*F*gamma/T").replace("conditions =", "#")
