@@ -62,6 +62,7 @@ MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
     "squared distance to the minimizer": ("squared distance to the minimizer", r"\|x_t-x^*\|^2", PARAMETER**2),
 }
 OPERATOR_LATEX = {"minimum": r"\min_t", "average": r"\operatorname{avg}_t", "supremum": r"\sup_t"}
+RANDOM = ("gradient noise", "compression", "communication", "participation")  # what an expectation is over
 OF_METHODS = ("server", "local-optimizer", "compression")  # properties of a setting that an algorithm may have
 BOUNDS, READ = ("upper", "lower"), ("constants", "order", "quoted", "memory")
 OF_HISTORY = ("date", "version", "source", "read", "change")
@@ -456,7 +457,7 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     text = document.get("measure")
     found = re.fullmatch(r"([\w ]+?) over (.+?) of (.+)", text) if isinstance(text, str) else None
     lower = _choice(at, ["bound"], document.get("bound", "upper"), BOUNDS) == "lower"
-    expectation = _text(at, ["expectation"], document.get("expectation", "gradient noise and participation"))
+    expectation = _expectation(at, document.get("expectation", "gradient noise and participation"))
     given = _text(at, ["given"], document.get("given", ""))
     if isinstance(text, Mapping):
         aggregate = _choice(at, ["measure", "aggregate"], text.get("aggregate", "single"), AGGREGATES)
@@ -484,6 +485,17 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     return Measure(
         cast(Aggregate, aggregate), cast(IndexSet, over), what, whole, dimension, expectation, given, lower=lower
     )
+
+
+def _expectation(at: _Document, given: Any) -> str:
+    """What the left-hand side is averaged over, in the order of all files."""
+    text = _text(at, ["expectation"], given)
+    parts = [part for part in re.split(r",\s*(?:and\s+)?|\s+and\s+", text.strip()) if part]
+    for part in parts:
+        if part not in RANDOM:
+            raise at.fault(["expectation"], f'{unknown_name("source of randomness", part, RANDOM)}; "" is for none')
+    listed = [one for one in RANDOM if one in parts]
+    return ", ".join([*listed[:-2], " and ".join(listed[-2:])])
 
 
 def _setting(

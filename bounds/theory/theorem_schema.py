@@ -14,6 +14,7 @@ from fedbounds.bounds.theory.theorem_file import (
     KINDS,
     MEASURED,
     OF_HISTORY,
+    RANDOM,
     READ,
 )
 
@@ -67,6 +68,7 @@ def theorem_schema() -> dict[str, Any]:
         },
         "expectation": {
             **text,
+            "pattern": f"^(({_either(RANDOM)})(, | and |, and |$))*$",
             "description": "What the left-hand side is averaged over; the default is gradient noise and participation, "
             'and "" is for a left-hand side without an expectation.',
         },

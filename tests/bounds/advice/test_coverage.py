@@ -267,6 +267,11 @@ def test_every_phrase_means_one_thing_and_is_found_by_itself():
     [
         ("unknwon rates", "did you mean unknown rates"),
         ("quantum", "unknown property of a setting 'quantum'"),
+        (
+            "bounded gradient dissimilarity",
+            "'bounded gradient dissimilarity'; did you mean bounded dissimilarity (hetero",
+        ),
+        ("bounded gradient dissimilarity", "or gradient dissimilarity (heterogeneity: at most a constant plus"),
         ("iid, non-iid", "contradicts itself: 'noniid' after 'iid'"),
         ("participation=alll", "did you mean all?"),
         ("participants=all", "did you mean participation"),

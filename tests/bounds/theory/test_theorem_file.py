@@ -121,7 +121,14 @@ def test_the_same_in_python():
         ('"4*F/(gamma*I*T)"', '"__import__(1)"', 9, "__import__"),
         ("gamma <= 1/(8*L*I)", "gamma 1/(8*L*I)", 6, "must have two sides and one of <=, <, >=, >, =="),
         ('["smooth", "unbiased-noise"]', '["smoth"]', 5, "unknown assumption 'smoth'; did you mean smooth"),
-        ("bounded variance", "bonded variance", 4, "unknown property of a setting 'bonded'"),
+        ("bounded variance", "bonded variance", 4, "unknown property of a setting 'bonded variance'; did you mean bou"),
+        (
+            "conditions",
+            'expectation = "noise"\nconditions',
+            6,
+            "unknown source of randomness 'noise'; known: communica",
+        ),
+        ("[terms]", '[symbols]\nB = "relative_dissimilarty"\n[terms]', 9, "did you mean relative_dissimilarity"),
         ("squared gradient norm of f", "gradient", 3, "must be one of squared gradient norm of f, function gap"),
         ("draft/local-sgd", "Local SGD", 1, "must be PAPER/NAME in small letters"),
         ("conditions", "condition", 6, "unknown key 'condition'; did you mean conditions"),
@@ -247,3 +254,14 @@ def test_one_relative_path_is_another_file_in_another_folder(mine, tmp_path, mon
     assert load("mine.toml").key == "draft/local-sgd"
     monkeypatch.chdir(other)
     assert load("mine.toml").key == "draft/elsewhere"
+
+
+def test_an_expectation_is_read_in_one_order(mine):
+    mine.write_text(LOCAL_SGD.replace("conditions", 'expectation = "participation and gradient noise"\nconditions'))
+    assert load(str(mine)).measure.expectation == "gradient noise and participation"
+
+
+def test_a_concept_of_any_result_is_known(mine):
+    mine.write_text(LOCAL_SGD.replace("sigma**2/N", "sigma**2*B**2/N") + '[symbols]\nB = "relative_dissimilarity"\n')
+    B = load(str(mine)).notation["B"]
+    assert B.concept == "relative_dissimilarity" and str(B.domain) == "[1, inf)" and "dissimilarity" in B.meaning
