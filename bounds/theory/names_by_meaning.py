@@ -92,4 +92,4 @@ def unknown_symbol(name: str, known: Mapping[str, object]) -> FedboundsError:
     standard = [(str(known[q.concept]), q) for q in STANDARD.values() if q.concept in known]
     if same := _same(name, standard):
         return FedboundsError(f"unknown symbol {name!r}; did you mean {same}?")
-    return unknown_name("symbol", name, known)
+    return unknown_name("symbol", name, known, "fedbounds list --concepts")

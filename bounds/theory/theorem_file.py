@@ -537,7 +537,7 @@ def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> t
     for name in _texts(at, where, listed):
         if name not in ASSUMPTIONS:
             hint = f'; one of your own is a table, [{".".join(where)}] {name} = "what must hold"'
-            raise at.fault(where, f"{unknown_name('assumption', name, ASSUMPTIONS)}{hint}")
+            raise at.fault(where, f"{unknown_name('assumption', name, ASSUMPTIONS, 'fedbounds schema theorem')}{hint}")
         found.append(ASSUMPTIONS[name])
     return tuple(found)
 

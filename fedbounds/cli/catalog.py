@@ -29,6 +29,7 @@ from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.theory.feasible_set import feasible_set
+from fedbounds.bounds.theory.names_by_meaning import all_concepts
 from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
 from fedbounds.bounds.theory.registry import load, named_papers, paper, paper_names, papers, statements
 from fedbounds.bounds.theory.result import Form, Result, reachable
@@ -59,14 +60,20 @@ QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a c
 @click.command("list")
 @paper_option
 @click.option("--all", "whole", is_flag=True, help="Include lemmas, remarks, definitions and equations.")
+@click.option("--concepts", is_flag=True, help="List the concepts of constants instead: symbol, unit and meaning.")
 @json_option
-def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
+def list_results(wanted: str | None, whole: bool, concepts: bool, as_json: bool) -> None:
     """List theorems, corollaries and propositions: key, kind, verdict and title.
 
     The papers whose results are verified come first, then the reference theorems of the field (--paper references lists
     these alone). The verdict is that of the default form; it is "order only" for a bound with hidden constants, and
     "unread", with an asterisk, for a theorem that was written from memory.
     """
+    if concepts:
+        if whole:
+            raise FedboundsError("--all is for results, and --concepts lists concepts; leave out --all")
+        list_concepts(wanted, as_json)
+        return
     found = named_papers(wanted) if wanted else list(papers(references=True))
     if as_json:
         rows = [
@@ -93,6 +100,20 @@ def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
         click.echo()
     if hidden:
         click.echo(f"{hidden} more lemmas, remarks, definitions and equations: --all")
+
+
+def list_concepts(wanted: str | None, as_json: bool) -> None:
+    """Print the concepts of theorem files, or of a paper, each with a symbol for it."""
+    found = list(all_concepts().values())
+    if wanted:
+        notations = [result.notation for one in named_papers(wanted) for result in one.results]
+        found = [*{q.concept: q for notation in notations for q in notation.values()}.values()]
+    if as_json:
+        emit("concepts", {"concepts": [{"symbol": q.name} | {n: str(getattr(q, n)) for n in QUANTITY} for q in found]})
+        return
+    width, own = max(len(q.concept) for q in found), max(len(q.name) for q in found)
+    for q in found:
+        click.echo(f"{q.concept:<{width}}  {q.name:<{own}}  {q.dimension!s:<9}  {q.meaning}")
 
 
 @click.command("show")

@@ -194,6 +194,17 @@ def test_the_schema_accepts_what_is_read(mine):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(LOCAL_SGD.replace(old, new)), schema)
     assert {*schema["properties"]} == {*OF_FILE, *OF_FORM}
+    for symbols, legal in (
+        ('B = "relative_dissimilarity"', True),
+        (
+            'B = { concept = "mine", meaning = "m", latex = "b", domain = "[0, 1]", dimension = "1", per_client = true }',
+            True,
+        ),
+        ('B = "relative_dissimilarty"', False),
+        ('B = { unit = "1" }', False),
+    ):
+        text = LOCAL_SGD + f"[symbols]\n{symbols}\n"
+        assert jsonschema.Draft202012Validator(schema).is_valid(tomllib.loads(text)) is legal
 
 
 def test_runs_are_compared_with_a_file(mine, capsys, tmp_path):
