@@ -23,7 +23,7 @@ from fedbounds.bounds.audit.ledger import (
 )
 from fedbounds.bounds.audit.tested_conditions import untested_conditions
 from fedbounds.bounds.comparison.improvements import Improvement, improvements
-from fedbounds.bounds.comparison.result_graph import IMPROVES, USES, all_edges, edges_around
+from fedbounds.bounds.comparison.result_graph import IMPROVES, USES, Edge, all_edges, edges_around
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
 from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -209,7 +209,7 @@ def describe_uses(key: str, claims: Iterable[Improvement] = ()) -> str:
         edges = [edge for edge in all_edges() if (edge.relation == USES) == rests]
         for edge in edges:
             if edge[side] == at and (other := edge[1 - side]) not in above:
-                relation = "" if edge.relation in (USES, IMPROVES) else f"   ({edge.relation})"
+                relation = "" if edge.relation in (USES, IMPROVES) else f"   ({_relation(edge)})"
                 again = other in seen and any(other in e[side : side + 1] for e in edges)
                 yield f"{indent}{other}   {load(other).title}{relation}{' (see above)' if again else ''}"
                 if not again:
@@ -224,6 +224,12 @@ def describe_uses(key: str, claims: Iterable[Improvement] = ()) -> str:
     if said := [f"    {one}" for one in claims]:
         lines += ["", "  what its paper, or another, says of the two", *said]
     return "\n".join(lines)
+
+
+def _relation(edge: Edge) -> str:
+    """What a paper says of two results, in words."""
+    said = (one for one in improvements(edge.result) if one.against == edge.used and one.relation == edge.relation)
+    return next((one.shown_relation for one in said), edge.relation)
 
 
 def as_text(form: Form, notation: Notation) -> str:

@@ -196,10 +196,8 @@ def test_the_schema_accepts_what_is_read(mine):
     assert {*schema["properties"]} == {*OF_FILE, *OF_FORM}
     for symbols, legal in (
         ('B = "relative_dissimilarity"', True),
-        (
-            'B = { concept = "mine", meaning = "m", latex = "b", domain = "[0, 1]", dimension = "1", per_client = true }',
-            True,
-        ),
+        ('B = { concept = "mine", meaning = "m", latex = "b", dimension = "1" }', True),
+        ('B = { concept = "mine", domain = "[0, 1]", dimension = "1", per_client = true }', True),
         ('B = "relative_dissimilarty"', False),
         ('B = { unit = "1" }', False),
     ):
