@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -31,7 +32,7 @@ from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.names_by_meaning import all_concepts
 from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
-from fedbounds.bounds.theory.registry import load, named_papers, paper, paper_names, papers, statements
+from fedbounds.bounds.theory.registry import add_theorems, load, named_papers, paper, paper_names, papers, statements
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.statement import Statement
 from fedbounds.bounds.theory.symbols import Derived, Notation
@@ -137,8 +138,12 @@ def show(
     KEY may also be a definition, an assumption, an equation or a remark in `fedbounds list`, or the number of an
     equation, e.g. fedau/B.4.4, which lists every result and every proof step about it.
     """
+    if key.endswith(".toml") and style in ("bibtex", "graph"):
+        key = _add_file(key)
     if style == "bibtex":
         loaded = paper(key.partition("/")[0])
+        if not loaded.bibtex:
+            raise FedboundsError(f"{loaded.key} has no BibTeX entry; in a theorem file it is the key bibtex")
         print_answer(as_json, "show", {"paper": loaded.key, "bibtex": loaded.bibtex}, lambda: loaded.bibtex)
         return
     if out and style != "graph":
@@ -163,6 +168,17 @@ def show(
         click.echo(as_text(result.form(form), result.notation))
     else:
         click.echo(describe(result, chosen if form or whole else [result.form(None)]))
+
+
+def _add_file(path: str) -> str:
+    """The key of the theorem of a file, which joins the results unless it comes with fedbounds."""
+    result = load(path)
+    if result.paper not in paper_names():
+        add_theorems(path)
+        all_edges.cache_clear()
+    elif load(result.key).file != result.file and not os.path.samefile(load(result.key).file, result.file):
+        raise FedboundsError(f"{path}: the key {result.key} is that of another file; change one of them")
+    return result.key
 
 
 def show_statement(one: Statement, form: str | None, style: str | None, as_json: bool) -> None:

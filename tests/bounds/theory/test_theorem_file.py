@@ -274,3 +274,24 @@ def test_a_concept_of_any_result_is_known(mine):
     mine.write_text(LOCAL_SGD.replace("sigma**2/N", "sigma**2*B**2/N") + '[symbols]\nB = "relative_dissimilarity"\n')
     B = load(str(mine)).notation["B"]
     assert B.concept == "relative_dissimilarity" and str(B.domain) == "[1, inf)" and "dissimilarity" in B.meaning
+
+
+def test_show_takes_a_file_for_its_graph_and_its_entry(mine, capsys):
+    mine.write_text('improves = ["fedau/theorem-2"]\n' + LOCAL_SGD)
+    assert main(["show", str(mine), "--graph"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("draft/local-sgd   Local SGD") and "    fedau/theorem-2   " in out
+    assert main(["show", str(mine), "--bibtex"]) == 2
+    assert "draft has no BibTeX entry; in a theorem file it is the key bibtex" in capsys.readouterr().err
+    registry._ADDED.clear()
+    registry.paper.cache_clear()
+    mine.write_text('bibtex = "@misc{mine}"\n' + LOCAL_SGD)
+    assert main(["show", str(mine), "--bibtex"]) == 0
+    assert capsys.readouterr().out == "@misc{mine}\n"
+    shipped = load("yang-2021/fedavg-full").file
+    assert main(["show", shipped, "--graph"]) == 0 and "yang-2021/fedavg-full   " in capsys.readouterr().out
+    other = mine.with_name("other.toml")
+    other.write_text(LOCAL_SGD)
+    registry._ADDED.clear()
+    assert main(["--theorems", str(mine), "show", str(other), "--graph"]) == 2
+    assert "the key draft/local-sgd is that of another file; change one of them" in capsys.readouterr().err
