@@ -77,8 +77,12 @@ def _far_above(theorem: TheoremFile, form: Form, upper: TheoremFile) -> Finding 
     result, other = theorem.result, upper.result
     if form.order_only or form.prescribes or other.form().order_only:
         return None
+    if theorem.setting is None or upper.algorithm != theorem.algorithm:
+        return None
     theirs, own = other.form().measure or other.measure, form.measure or result.measure
-    if not own.is_at_most(theirs) or theorem.setting is None or upper.algorithm != theorem.algorithm:
+    if theorem.setting.kinds("participation") == ("all",):
+        theirs, own = theirs.of_all_clients(), own.of_all_clients()
+    if not own.is_at_most(theirs):
         return None
     if coverage(other, other.form(), (), theorem.setting).answer != "covered":
         return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedbounds.bounds.audit.status import Mark
-from fedbounds.bounds.comparison.comparability import Named, contradictory_assumptions
+from fedbounds.bounds.comparison.comparability import Named, contradictory_assumptions, with_all_clients
 from fedbounds.bounds.display.plain_text import as_cell, number
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -223,7 +223,7 @@ def compare(
     if not forms:
         raise FedboundsError("nothing to compare: name at least one result")
     _check_twice(forms)
-    forms, notes = _with_all_clients(forms, methods)
+    forms, notes = with_all_clients(forms, alone=methods)
     notes += list(_comparable_methods(forms) if methods else _comparable(forms))
     given = {**constants, vary[0]: 1.0}
     if vary[0] in constants:
@@ -299,34 +299,6 @@ def _check_twice(forms: Sequence[CompiledForm]) -> None:
             if files[0] != files[1]:
                 raise FedboundsError(f"{' and '.join(files)} have the same key {a.result.key}; change one of them")
             raise FedboundsError(f"{a.title} is named twice")
-
-
-def _with_all_clients(forms: list[CompiledForm], methods: bool) -> tuple[list[CompiledForm], list[str]]:
-    """The forms with expectations over participation left out where all clients participate; notes on it.
-
-    That is so for all of them if one is about all clients, and for this one alone if methods have a run each.
-    """
-    full = [form for form in forms if _everyone(form)]
-    found = [replace(form, own_measure=_in_full(form.measure)) if form in full or (full and not methods) else form
-             for form in forms]  # fmt: skip
-    if len({form.measure.expectation for form in forms}) == len({form.measure.expectation for form in found}):
-        return forms, []
-    note = f"{full[0].title} is about all clients, so that an expectation over participation changes nothing"
-    return found, [note]
-
-
-def _in_full(measure: Measure) -> Measure:
-    """A left-hand side where all clients participate, so that nothing is averaged over participation."""
-    return replace(measure, expectation=measure.expectation.removesuffix(" and participation"))
-
-
-def _everyone(form: CompiledForm) -> bool:
-    """Whether an assumption of a form says that all clients participate."""
-    for cover in filter(None, form.covers()):
-        boxes = [dict(one) for one in (*cover.holds, *cover.perhaps)]
-        if boxes and all(one.get("participation") == {"all"} for one in boxes):
-            return True
-    return False
 
 
 def _own_constants(

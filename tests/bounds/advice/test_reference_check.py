@@ -72,6 +72,14 @@ def test_a_bound_far_above_one_of_its_class_is_told_the_factor() -> None:
     assert not times(9)
 
 
+def test_where_all_clients_participate_the_expectation_over_them_hides_no_reference() -> None:
+    known = read_theorem_file(next(file for file in FILES if file.endswith("yang-2021/fedavg-full.toml")))
+    form, measure = known.result.form(), replace(known.result.measure, expectation="gradient noise and participation")
+    terms = tuple(Term(term.name, 100 * term.expression) for term in form.terms)
+    result = replace(known.result, key="draft/x", measure=measure, forms=(replace(form, terms=terms),))
+    assert any("yang-2021" in f.text for f in compare_with_references(replace(known, result=result)))
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: "/".join(Path(file).parts[-2:]))
 def test_no_reference_theorem_is_accused_by_another(file: str) -> None:
     assert not [f for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]
