@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fedbounds.bounds.theory.names_by_meaning import all_concepts
 from fedbounds.bounds.theory.theorem_file import (
     AGGREGATES,
     ASSUMPTIONS,
@@ -14,6 +15,7 @@ from fedbounds.bounds.theory.theorem_file import (
     KINDS,
     MEASURED,
     OF_HISTORY,
+    RANDOM,
     READ,
 )
 
@@ -28,6 +30,21 @@ def theorem_schema() -> dict[str, Any]:
     expressions = {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "minProperties": 1}
     condition = {"anyOf": [text, {"type": "object", "properties": {"text": text, "why": text}, "required": ["text"]}]}
     assumed = {"anyOf": [{**texts, "items": {"enum": sorted(ASSUMPTIONS)}}, {"type": "object"}]}
+    symbol = {
+        "type": "object",
+        "properties": {
+            "concept": {
+                **text,
+                "description": "Its name in all results; fedbounds list --concepts lists them.",
+            },
+            "meaning": {**text, "description": "One phrase."},
+            "latex": {**text, "description": "How it is written."},
+            "domain": {**text, "description": 'Its values, e.g. "(0, inf)" or "integers in [1, inf)".'},
+            "dimension": {**text, "description": 'Its unit in f and x, e.g. "f/x^2" or "1".'},
+            "per_client": {"type": "boolean", "description": "Whether each client has its own."},
+        },
+        "additionalProperties": False,
+    }
     of_form = {
         "terms": {**expressions, "description": "The summands of the bound, NAME = EXPRESSION."},
         "conditions": {"type": "array", "items": condition, "description": 'Relations, e.g. "gamma <= 1/L".'},
@@ -67,6 +84,7 @@ def theorem_schema() -> dict[str, Any]:
         },
         "expectation": {
             **text,
+            "pattern": f"^(({_either(RANDOM)})(, | and |, and |$))*$",
             "description": "What the left-hand side is averaged over; the default is gradient noise and participation, "
             'and "" is for a left-hand side without an expectation.',
         },
@@ -76,7 +94,12 @@ def theorem_schema() -> dict[str, Any]:
         "uses": {**texts, "description": "The keys of the results that its proof rests on."},
         "improves": {**texts, "description": "The keys of the results that it improves on, extends or matches."},
         "default": text,
-        "symbols": {"type": "object", "description": 'Symbols that are not standard, e.g. beta = "smoothness".'},
+        "symbols": {
+            "type": "object",
+            "description": 'Symbols that are not standard, e.g. beta = "smoothness".',
+            "propertyNames": {"pattern": r"^[A-Za-z_]\w*$"},
+            "additionalProperties": {"anyOf": [{"enum": [*all_concepts()]}, symbol]},
+        },
         "forms": {
             "type": "object",
             "additionalProperties": {
