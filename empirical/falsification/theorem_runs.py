@@ -177,6 +177,8 @@ def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str
     problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
     within = measure.over == "iterations" and trial.local_steps > 1
     multiplier = sizes.get("server_multiplier", 1.0)
+    if trial.stationary and not within:
+        return value_at_start(measure, trial)  # that after every round
     if kind in MOMENTS and is_random(trial) and measure.aggregate == "average iterate":
         models = _expected_average(algorithm, trial, sizes["local_step_size"], multiplier)
         return _finite(_values(measure, models, trial)[0])
@@ -231,31 +233,33 @@ def _expected_values(measure: Measure, algorithm: Algorithm, problem: Quadratic,
 
 
 def _moments(algorithm: Algorithm, trial: Trial) -> Moments:
-    """The exact mean and variances of the models after every round, of which a stationary run has one."""
-    problem, rounds, N = trial.problem, 1 if trial.stationary else trial.rounds, len(trial.centers)
+    """The exact mean and variances of the models after every round."""
+    problem, rounds, N = trial.problem, trial.rounds, len(trial.centers)
     process = Full(N) if trial.participants == N else WithoutReplacement(N, trial.participants)
     return moments(algorithm, problem, process, rounds)
 
 
-def settle(trial: Trial, kind: str, sizes: Mapping[str, float]) -> Trial | None:
+def settle(trial: Trial, sizes: Mapping[str, float]) -> Trial | None:
     """The trial from the distance to the minimizer that stays, in mean square, for ever; None if there is none.
 
     With one curvature and one dimension, a round multiplies the mean distance by a factor and adds a variance. Without
     randomness it is the fixed point of the round, an affine map.
     """
+    multiplier = sizes.get("server_multiplier", 1.0)
     if not is_random(trial):
         change = _change(trial, sizes["local_step_size"], trial.local_steps)
-        pull = -sizes.get("server_multiplier", 1.0) * change.mean(0)
+        pull = -multiplier * change.mean(0)
         if not ((pull > ATTRACTS) & (pull < 2 - ATTRACTS)).all():
             return None
         return replace(trial, start=(change * trial.centers).sum(0) / change.sum(0))
-    problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
-    minimizer = problem.minimizer().numpy()
-    near, far = (_moments(algorithm, replace(trial, start=minimizer + away, rounds=1)) for away in (0.0, 1.0))
-    factor = far.mean[-1] - minimizer
-    if (np.abs(factor) >= 1).any():
+    step, (N, S, a) = sizes["local_step_size"], (len(trial.centers), trial.participants, trial.curvatures[0])
+    change, twice = (_change(trial, step, count)[0] for count in (trial.local_steps, 2 * trial.local_steps))
+    pull = -multiplier * change
+    if not ((pull > ATTRACTS) & (pull < 2 - ATTRACTS)).all():
         return None
-    return replace(trial, start=minimizer + np.sqrt(near.variance[-1] / (1 - factor**2)))
+    noise = (step * trial.noise) ** 2 / S * twice / (step * a * (step * a - 2))  # the powers of (1 - step * a)^2
+    variance = noise + change**2 * trial.centers.var(0) * (N - S) / (S * max(N - 1, 1))
+    return replace(trial, start=trial.centers.mean(0) + multiplier * np.sqrt(variance / (pull * (2 - pull))))
 
 
 def _values(measure: Measure, models: np.ndarray, trial: Trial) -> np.ndarray:

@@ -187,7 +187,7 @@ def _shares_hessian(theorem: TheoremFile) -> bool:
 
 
 def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
-    said = {} if theorem.setting is None else theorem.setting.said
+    measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
     drifts = scope.local and not (scope.simulated or _shares_hessian(theorem) or said.get("heterogeneity") == ("none",))
     if drifts and rng.random() < 0.3:
         return _draw_drifting(scope, rng)
@@ -209,7 +209,9 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
     if rng.random() < 0.4:  # near the minimizer, where noise and drift are most of what is measured
         start = (curvatures * centers).sum(0) / curvatures.sum(0) + start * 10 ** rng.uniform(-3, 0)
     local_steps = int(rng.choice([1, 1, 2, 3, 8])) if scope.local else 1
-    noisy = scope.noisy and (local_steps == 1 or theorem.result.measure.over != "iterations")
+    if scope.local and not scope.simulated and measure.over == "rounds" and rng.random() < 0.2:
+        local_steps = int(rng.choice(MANY_STEPS))
+    noisy = scope.noisy and (local_steps == 1 or measure.over != "iterations")
     return Trial(
         curvatures,
         centers,
@@ -250,7 +252,7 @@ def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generato
     The average of such models comes nearer to it, so that runs of a theorem about them start at the minimizer.
     """
     measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
-    N, average = int(rng.choice([1, 2, 8, 32, 32, 300])), measure.aggregate == "average iterate"
+    N, average = int(rng.choice([1, 2, 8, 32, 32, 1000])), measure.aggregate == "average iterate"
     sampled = scope.sampled and N > 1 and rng.random() < 0.6 and said.get("heterogeneity") != ("none",)
     noisy = scope.noisy and not (sampled and rng.random() < 0.7)
     spread = float(10 ** rng.uniform(-1, 2)) if sampled and not (noisy and rng.random() < 0.5) else 0.0
@@ -330,7 +332,7 @@ def _ratio(theorem: TheoremFile, form: Form, trial: Instance) -> tuple[float, In
     measure, kind = form.measure or theorem.result.measure, simulated_kind(theorem.algorithm)
     if trial.stationary:
         step, multiplier = _fedavg_steps(sizes, measure, trial)
-        settled = settle(trial, kind, sizes) if isinstance(trial, Trial) else trial.settle(step, multiplier)
+        settled = settle(trial, sizes) if isinstance(trial, Trial) else trial.settle(step, multiplier)
         found = None if settled is None else _evaluate_trial(theorem.result, form, settled)
         if settled is None or found is None:
             return -np.inf, trial

@@ -155,6 +155,9 @@ FALSE = [
     ("average-all", "40*gamma**2*L**2*I*(I - 1)*d**2", "0"),  # no drift
     ("bounded-dissimilarity", "I**2*zeta**2", "zeta**2"),  # a wrong power, of which only many local steps show it
     ("bounded-dissimilarity", "I**2*zeta**2", "I*zeta**2"),  # a wrong power
+    ("bounded-dissimilarity", "4*F/(gamma*I*T)", "4*F/(gamma*I**2*T)"),  # a wrong power
+    ("bounded-dissimilarity", "4*gamma*L*sigma**2/N", "4*gamma*L*sigma**2/(I*N)"),  # a wrong power
+    ("fedavg", "c*e*L*3*(N - S)", "c*e/I*L*3*(N - S)"),  # a wrong power
     ("gradient-dissimilarity", "I**2*H**2", "H**2"),  # a wrong power
     ("gradient-dissimilarity", "I**2*H**2", "I*H**2"),  # a wrong power
     ("local-sgd", "(I - 1)**2*sigmastar**2", "(I - 1)*sigmastar**2"),  # a wrong power
@@ -318,12 +321,12 @@ def test_a_method_that_is_searched_as_fedavg_is_fedavg_where_all_clients_partici
 def test_a_stationary_run_has_the_same_value_after_every_round(participants):
     one = trial(curvatures=np.ones((2, 1)), noise=0.3, participants=participants, rounds=20, stationary=True)
     sizes = {"local_step_size": 0.25, "server_multiplier": 1.2}
-    there = settle(one, "fedavg", sizes)
+    there = settle(one, sizes)
     assert there is not None
     measure = replace(statement("sgd").result.measure, aggregate="last")
     values = [left_hand_side(measure, "fedavg", replace(there, stationary=False, rounds=T), sizes) for T in (1, 7, 20)]
     assert values == pytest.approx([left_hand_side(measure, "fedavg", there, sizes)] * 3, rel=1e-9)
-    assert values[0] > 1e-3 and settle(one, "fedavg", {"local_step_size": 3.0}) is None
+    assert values[0] > 1e-3 and settle(one, {"local_step_size": 3.0}) is None
 
 
 def test_the_variance_of_an_average_of_iterates():
@@ -340,7 +343,7 @@ def test_a_run_without_randomness_stays_at_the_fixed_point(steps, multiplier):
     """Clients that end at (1 - step)^I and (1 - step/2)^I times their distance from 1 and -1."""
     sizes = {"local_step_size": 0.6 / steps, "server_multiplier": multiplier}
     one = trial(local_steps=steps, rounds=10**8, stationary=True)
-    there = settle(one, "fedavg", sizes)
+    there = settle(one, sizes)
     assert there is not None
     first, second = 1 - (1 - 0.6 / steps) ** steps, 1 - (1 - 0.3 / steps) ** steps
     assert there.start == pytest.approx((first - second) / (first + second), rel=1e-9)
@@ -349,7 +352,7 @@ def test_a_run_without_randomness_stays_at_the_fixed_point(steps, multiplier):
     assert stays == pytest.approx((0.75 * (there.start[0] - 1 / 3)) ** 2, rel=1e-9) and stays > 1e-6
     moved = replace(there, stationary=False, rounds=20)
     assert left_hand_side(measure, "fedavg", moved, sizes) == pytest.approx(stays, rel=1e-9)
-    assert settle(one, "fedavg", sizes | {"server_multiplier": 50.0}) is None
+    assert settle(one, sizes | {"server_multiplier": 50.0}) is None
 
 
 def test_the_searched_local_steps_are_said():
