@@ -398,6 +398,7 @@ def _limits(
             stays = np.flatnonzero(end.valid & evaluation.valid & (value > 1e-3 * start) & (start > 0))
             if stays.size:
                 text = f"without noise and divergence the term {name!r} stays after 1e12 rounds"
+                text += _without_concept(result, form, name)
                 yield Finding("warning", "limits", "", text, ("terms", name), constants_at(late, int(stays[0])))
     yield from _growing(result, form, evaluation, constants, rounds)
     whole, part = by_concept.get("clients"), by_concept.get("participating_clients")
@@ -407,7 +408,8 @@ def _limits(
         yield from _staying(result, form, everyone, lambda name: "particip" in name, text)
     if any("noise" in concept for concept in by_concept):
         text = "is not 0 without noise and divergence"
-        yield from _staying(result, form, {**constants, **quiet}, lambda name: "noise" in name, text)
+        for one in _staying(result, form, {**constants, **quiet}, lambda name: "noise" in name, text):
+            yield replace(one, text=one.text + _without_concept(result, form, one.place[-1]))
     local = by_concept.get("local_steps")
     different = {n for c, n in by_concept.items() if c in HETEROGENEITY}
     if local and different and _all_participate(form, part):
@@ -416,6 +418,15 @@ def _limits(
         names = " and ".join(sorted(different))
         text = f"depends on {names} at {local} = 1 with all clients, where all steps are along grad f"
         yield from _staying(result, form, once, lambda name: "particip" not in name, text, alike)
+
+
+def _without_concept(result: Result, form: Form, term: str) -> str:
+    """Which constants were not set to zero because nothing says what they are, and where values of others are from."""
+    (inside,) = ({str(s) for s in t.expression.free_symbols} for t in form.terms if t.name == term)
+    names = sorted(name for name in form.needs - form.prescribes.keys() if result.notation[name].concept == name)
+    kept = [f"{name} has no concept, so it was kept" for name in names if name in inside]
+    drawn = [f"{n} has none, so it was drawn from {result.notation[n].domain}" for n in names if n not in inside]
+    return "; ".join(["", *kept, *drawn]) if kept else ""
 
 
 ALL, CYCLIC = (ProblemClass({"participation": (kind,)}) for kind in ("all", "cyclic"))

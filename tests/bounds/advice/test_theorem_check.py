@@ -187,6 +187,19 @@ def test_limits_and_participants(terms, conditions, check, words):
     assert sum(words in text for *_, text in found) == 1
 
 
+def test_a_constant_without_a_concept_is_said_to_be_kept():
+    """A drift by H, which could be a divergence, of a theorem with a factor B that could be any number."""
+    symbols = {"H": {"dimension": "f/x"}, "B": {"dimension": "1"}}
+    terms = GAP | {"client drift": "gamma**2*L**2*I**2*H**2"}
+    ((*_, text),) = warned(terms, "gamma <= 1/(10*L*I*B)", symbols=symbols)
+    assert text.endswith("H has no concept, so it was kept; B has none, so it was drawn from [0, inf)")
+    symbols["H"]["concept"] = "heterogeneity_offset"
+    assert all("1e12 rounds" not in text for *_, text in warned(terms, "gamma <= 1/(10*L*I*B)", symbols=symbols))
+    terms = GAP | {"noise": "gamma*L*(sigma**2 + H**2)"}
+    found = warned(terms, "gamma <= 1/L", symbols={"H": {"dimension": "f/x"}})
+    assert [text.endswith("H has no concept, so it was kept") for *_, text in found] == [True, True]
+
+
 def test_drift_under_another_participation_is_not_that_of_sgd():
     terms = GAP | {"client drift": "gamma**2*L**2*I*d**2"}
     for setting, warns in (("full participation", True), ("cyclic participation", False)):
