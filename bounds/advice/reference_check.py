@@ -109,7 +109,7 @@ def _many_rounds(result: Result, form: Form, rounds: sp.Symbol) -> bool:
 
 def _slow_logs(side: sp.Expr, rounds: sp.Symbol) -> sp.Expr:
     """The expression with a small power of T for every logarithm that depends on T."""
-    return side.xreplace({log: rounds**SMALL for log in side.atoms(sp.log) if log.has(rounds)})
+    return side.xreplace({log: sp.Pow(rounds, sp.Rational(SMALL)) for log in side.atoms(sp.log) if log.has(rounds)})
 
 
 def _far_above(theorem: TheoremFile, form: Form, upper: TheoremFile) -> Finding | None:

@@ -107,8 +107,8 @@ def best_complexity(
 
 def at_most(condition: Condition) -> list[tuple[sp.Expr, sp.Expr]]:
     """Pairs of sides, without subtraction, of which a condition says that the first is at most the second."""
-    sides = all_positive(condition.left, condition.right)
-    return [sides] * (condition.op not in (">=", ">")) + [sides[::-1]] * (condition.op not in ("<=", "<"))
+    left, right = all_positive(condition.left, condition.right)
+    return [(left, right)] * (condition.op not in (">=", ">")) + [(right, left)] * (condition.op not in ("<=", "<"))
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def at_equal_steps(form: Form, steps: Sequence[sp.Symbol]) -> Form:
     """The form at the step sizes that its conditions say exactly, such as gamma == 1/L."""
     for condition in form.hypotheses:
         step, value = condition.limits, condition.extreme
-        if condition.op == "==" and step in steps and value is not None and not value.has(*steps):
+        if condition.op == "==" and step is not None and step in steps and value is not None and not value.has(*steps):
             kept = [replace(c, left=c.left.subs(step, value), right=c.right.subs(step, value))
                     for c in form.conditions if c is not condition]  # fmt: skip
             terms = [replace(term, expression=term.expression.subs(step, value)) for term in form.terms]
