@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.advice.coverage import coverage
 from fedbounds.bounds.advice.theorem_check import Finding, constants_at, draw_constants
-from fedbounds.bounds.asymptotics.rates import rate
+from fedbounds.bounds.asymptotics.orders import exponent
+from fedbounds.bounds.asymptotics.rates import SMALL, STEPS, at_equal_steps, at_most, rate
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
@@ -80,13 +83,36 @@ def _below(theorem: TheoremFile, form: Form, lower: TheoremFile) -> Finding | No
         mine, theirs = rate(result, form), rate(other, other.form())
     except FedboundsError:
         return None
-    if mine.stays or theirs.stays or mine.power <= theirs.power:
+    if mine.stays or theirs.stays or mine.power <= theirs.power or not _many_rounds(result, form, mine.rounds):
         return None
     text = (
         f"false: it falls as {mine.order}, and no method does better than {theirs.order} "
         f"on some problem that it covers: {other.key} ({other.source})"
     )
     return Finding("error", "references", "", text)
+
+
+def _many_rounds(result: Result, form: Form, rounds: sp.Symbol) -> bool:
+    """Whether the conditions hold after any large number of rounds at fixed constants; not where that is unknown."""
+    if result.notation[rounds.name].domain.high < inf:
+        return False
+    steps = [q.symbol for q in result.notation.values() if q.concept in STEPS]
+    for condition in at_equal_steps(form, steps).hypotheses:
+        if any(side.has(*steps) for side in (condition.left, condition.right)):
+            continue  # those of step sizes that are left free: the rate is at powers of T that meet them
+        for below, above in at_most(condition):
+            try:
+                first, second = (exponent(_slow_logs(side, rounds), rounds) for side in (below, above))
+            except FedboundsError:
+                return False
+            if first is not None and (second is None or first > second):
+                return False
+    return True
+
+
+def _slow_logs(side: sp.Expr, rounds: sp.Symbol) -> sp.Expr:
+    """The expression with a small power of T for every logarithm that depends on T."""
+    return side.xreplace({log: sp.Pow(rounds, sp.Rational(SMALL)) for log in side.atoms(sp.log) if log.has(rounds)})
 
 
 def _far_above(theorem: TheoremFile, form: Form, upper: TheoremFile) -> Finding | None:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import sympy as sp
 
+from fedbounds.bounds.advice.contradiction import find_contradiction
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.dimension_checker import Fault, faults, gauge_faults, repair
 from fedbounds.bounds.audit.unit_claims import UnitPart, parts
@@ -23,19 +24,17 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
-from fedbounds.bounds.theory.names_by_meaning import all_concepts
 from fedbounds.bounds.theory.printing import plain
 from fedbounds.bounds.theory.problem_class import NO, ProblemClass, restrict_levels
-from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation, Quantity
-from fedbounds.bounds.theory.theorem_file import TheoremFile
 
 Level = Literal["ok", "warning", "error"]
 DRAWS = 4096  # settings of constants
 ROUNDING = 1e-9
+LARGE = 1e4  # of a whole number
 FEW = 3  # equal entries of a list that are all shown
-VECTOR = 4  # clients of a vector
+VECTOR, MANY = 4, 64  # clients of a vector, and where so few do not meet the conditions
 NEVER_FALLS = {  # concepts in which no bound may fall: more of them makes every problem class larger
     "initial_gap": "a larger initial gap",
     "initial_squared_distance": "a larger initial distance",
@@ -52,17 +51,6 @@ NEVER_FALLS = {  # concepts in which no bound may fall: more of them makes every
 HETEROGENEITY = ("gradient_divergence_sup", "mean_gradient_divergence", "optimum_heterogeneity",
                  "function_heterogeneity", "heterogeneity_offset")  # fmt: skip
 STEP_CONCEPTS = ("step_size", "server_multiplier")  # how concepts of step sizes end
-ASSUMED = {  # concepts of constants that exist under an assumption -> the property of a setting, and its kinds
-    "gradient_bound": ("gradients", ("bounded",)),
-    "stochastic_gradient_bound": ("gradients", ("bounded",)),
-    "gradient_noise": ("noise", ("bounded", "growing")),
-    "gradient_divergence_sup": ("heterogeneity", ("bounded",)),
-    "mean_gradient_divergence": ("heterogeneity", ("bounded",)),
-    "heterogeneity_offset": ("heterogeneity", ("bounded", "relative")),
-    "relative_dissimilarity": ("heterogeneity", ("bounded", "relative")),
-    "strong_convexity": ("objective", ("strongly-convex",)),
-}
-DIFFERENT = ("divergence", "heterogeneity", "dissimilarity")  # in concepts that measure how clients differ
 QUIET = ("divergence", "heterogeneity", "noise")  # in concepts that are zero without noise and with equal clients
 
 
@@ -109,13 +97,15 @@ def check_result(result: Result) -> tuple[Finding, ...]:
 def _check_form(result: Result, form: Form) -> Iterator[Finding]:
     yield from _units(result, form)
     yield from _unused(result, form)
+    draws, why = None, f"none of {DRAWS} random constants meets all conditions; whether any does is not decided"
     try:
         draws = draw_constants(result, form)
     except FedboundsError as error:
-        yield Finding("warning", "feasible", "", f"random constants contradict each other: {error}", ("conditions",))
-        return
+        why = f"random constants contradict each other: {error}"
     if draws is None:
-        yield Finding("error", "feasible", "", "no constants were found that meet all conditions", ("conditions",))
+        impossible = find_contradiction(result, form)
+        text = f"no constants meet {impossible}" if impossible else why
+        yield Finding("error" if impossible else "warning", "feasible", "", text, ("conditions",))
         return
     evaluation, constants = draws
     if form.conditions:
@@ -211,20 +201,32 @@ def draw_constants(result: Result, form: Form, seed: int = 0) -> tuple[Evaluatio
     Raises:
         FedboundsError: random constants contradict each other, as a mean and the values it is of.
     """
-    rng = np.random.default_rng(seed)
-    constants = _draw_all(result, form, rng)
-    for smaller, larger in natural_order(result.notation, constants):
-        constants[smaller] = np.minimum(constants[smaller], constants[larger])
-    steps = [name for name in constants if result.notation[name].concept.endswith(STEP_CONCEPTS)]
-    for smaller in range(2):  # a condition that is not solved for a step size is met by a small one
-        for _ in range(3):  # caps may depend on constants that other caps change
-            for condition in form.conditions:
-                meet(result, condition, constants, rng)
-        evaluation = evaluate(result, constants, form.name, strict=False)
-        if np.any(evaluation.valid) or smaller:
+    for clients in (VECTOR, MANY):
+        rng = np.random.default_rng(seed)
+        constants = _draw_all(result, form, rng, clients)
+        for smaller, larger in natural_order(result.notation, constants):
+            constants[smaller] = np.minimum(constants[smaller], constants[larger])
+        steps = [name for name in constants if result.notation[name].concept.endswith(STEP_CONCEPTS)]
+        vectors = [name for name, values in constants.items() if values.ndim > 1]
+        for attempt in range(3 if vectors else 2):
+            for _ in range(3):  # caps may depend on constants that other caps change
+                for condition in form.conditions:
+                    meet(result, condition, constants, rng)
+            evaluation = evaluate(result, constants, form.name, strict=False)
+            if np.any(evaluation.valid):
+                return evaluation, constants
+            if not attempt:  # a condition that is not solved for a step size is met by a small one
+                constants |= {name: constants[name] * 10 ** rng.uniform(-8, 0, DRAWS) for name in steps}
+            constants |= {name: _alike(result.notation[name], constants[name]) for name in vectors if attempt}
+        if not vectors:
             break
-        constants |= {name: constants[name] * 10 ** rng.uniform(-8, 0, DRAWS) for name in steps}
-    return (evaluation, constants) if np.any(evaluation.valid) else None
+    return None
+
+
+def _alike(quantity: Quantity, values: np.ndarray) -> np.ndarray:
+    """Vectors with the first entry for all clients, or equal shares of their sum."""
+    entry = values[:, :1] if quantity.total is None else quantity.total / values.shape[1]
+    return np.broadcast_to(entry, values.shape).copy()
 
 
 def natural_order(notation: Notation, names: Collection[str]) -> list[tuple[str, str]]:
@@ -237,28 +239,32 @@ def natural_order(notation: Notation, names: Collection[str]) -> list[tuple[str,
     return found
 
 
-def _draw_all(result: Result, form: Form, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def _draw_all(result: Result, form: Form, rng: np.random.Generator, clients: int = VECTOR) -> dict[str, np.ndarray]:
     """Random legal values of the constants that a form needs, by name."""
     names = [name for name in result.notation if name in form.needs - form.prescribes.keys()]
-    drawn = {name: draw_quantity(result.notation[name], rng) for name in names}
-    clients = result.notation.resolve("clients")
-    if clients and clients.name in drawn and any(result.notation[name].shape for name in names):
-        drawn[clients.name] = np.full(DRAWS, float(VECTOR))  # as many as the vectors have
+    drawn = {name: draw_quantity(result.notation[name], rng, clients) for name in names}
+    counted = result.notation.resolve("clients")
+    if counted and counted.name in drawn and any(result.notation[name].shape for name in names):
+        drawn[counted.name] = np.full(DRAWS, float(clients))  # as many as the vectors have
     return drawn
 
 
-def draw_quantity(quantity: Quantity, rng: np.random.Generator) -> np.ndarray:
-    """Random legal values, log-uniform where the domain is unbounded, (DRAWS,) or (DRAWS, VECTOR)."""
-    shape = (DRAWS, VECTOR) if quantity.shape else (DRAWS,)
+def draw_quantity(quantity: Quantity, rng: np.random.Generator, clients: int = VECTOR) -> np.ndarray:
+    """Random legal values, log-uniform where the domain is unbounded, (DRAWS,) or (DRAWS, clients)."""
+    shape = (DRAWS, clients) if quantity.shape else (DRAWS,)
     low, high = quantity.domain.low, quantity.domain.high
     if quantity.total is not None:
-        return rng.dirichlet(np.ones(VECTOR), DRAWS) * quantity.total
+        return rng.dirichlet(np.ones(clients), DRAWS) * quantity.total
     if quantity.domain.integer:
-        top = min(high, 1e4)
-        return np.clip(np.round(10 ** rng.uniform(0, np.log10(max(top, 2)), shape)), max(low, 1), top)
+        least, most = quantity.domain.whole_numbers
+        first = max(least, 1) if least > LARGE else 1
+        top = min(most, LARGE * first)
+        drawn = np.round(10 ** rng.uniform(np.log10(first), np.log10(max(top, 2 * first)), shape))
+        return np.clip(drawn, max(least, 1), top) if most >= 1 else np.clip(most + 1 - drawn, least, most)
     if np.isfinite(high):
-        return low + (high - low) * rng.uniform(0.01, 0.99, shape)
-    return max(low, 0.0) + 10 ** rng.uniform(-4, 4, shape)
+        share = rng.uniform(0.01, 0.99, shape)
+        return low + (high - low) * share if np.isfinite(low) else high - 10 ** (8 * share - 4)
+    return max(low, 0.0) + 10 ** rng.uniform(-4, 4, shape) * (low if low > LARGE else 1)
 
 
 def meet(result: Result, condition: Condition, constants: dict[str, np.ndarray], rng: np.random.Generator) -> None:
@@ -272,12 +278,16 @@ def meet(result: Result, condition: Condition, constants: dict[str, np.ndarray],
     if edge is None:
         return
     quantity, now = result.notation[name], constants[name]
+    if quantity.total is not None or (quantity.concept == "clients" and any(v.ndim > 1 for v in constants.values())):
+        return  # its entries keep their sum, and the vectors their length
     factor = rng.uniform(0.05, 1, DRAWS) ** (1 if condition.caps else -1)
+    edge, factor = (each.reshape(-1, *[1] * (now.ndim - 1)) for each in (edge, factor))
     fails = now > edge if condition.caps else now < edge
-    moved = np.where(fails, edge * factor, now) if condition.op != "==" else edge
+    moved = np.where(fails, edge * factor, now) if condition.op != "==" else np.broadcast_to(edge, now.shape)
     if quantity.domain.integer:
         moved = np.floor(moved) if condition.caps else np.ceil(moved)
-    constants[name] = np.clip(moved, quantity.domain.low, quantity.domain.high)
+    moved = np.clip(moved, quantity.domain.low, quantity.domain.high)
+    constants[name] = np.where(quantity.domain.contains(moved), moved, now)
 
 
 def _value(expression: Any, constants: Mapping[str, np.ndarray]) -> np.ndarray | None:
@@ -328,7 +338,22 @@ def _changed(
     name: str,
     change: Callable[[np.ndarray], np.ndarray],
 ) -> Evaluation:
-    return evaluate(result, {**constants, name: change(constants[name])}, form.name, strict=False)
+    return _evaluate_inside(result, form, {name: change(constants[name])}, constants)
+
+
+def _evaluate_inside(
+    result: Result, form: Form, changed: Mapping[str, np.ndarray], constants: Mapping[str, np.ndarray]
+) -> Evaluation:
+    """The form at changed constants; where these leave their domains, they stay as they were and are not valid."""
+    inside = np.ones(DRAWS, dtype=bool)
+    for name, values in changed.items():
+        inside &= result.notation[name].domain.contains(values).reshape(DRAWS, -1).all(axis=1)
+    kept = {
+        name: np.where(inside.reshape(-1, *[1] * (values.ndim - 1)), values, constants[name])
+        for name, values in changed.items()
+    }
+    found = evaluate(result, {**constants, **kept}, form.name, strict=False)
+    return replace(found, valid=found.valid & inside)
 
 
 def _grows(first: Evaluation, second: Evaluation) -> tuple[int, str] | None:
@@ -338,7 +363,8 @@ def _grows(first: Evaluation, second: Evaluation) -> tuple[int, str] | None:
     if not found.size:
         return None
     index = int(found[0])
-    growth = {n: np.broadcast_to(second.terms[n] - t, (DRAWS,))[index] for n, t in first.terms.items()}
+    with np.errstate(invalid="ignore"):  # both may be infinite elsewhere
+        growth = {n: np.broadcast_to(second.terms[n] - t, (DRAWS,))[index] for n, t in first.terms.items()}
     return index, max(growth, key=lambda n: growth[n])
 
 
@@ -388,10 +414,10 @@ def _limits(
     """What is left without noise and divergence after many rounds, and what participation costs if all participate."""
     by_concept = {result.notation[name].concept: name for name in constants}
     rounds = by_concept.get("rounds") or by_concept.get("iterations")
-    quiet = {n: np.zeros(DRAWS) for c, n in by_concept.items() if any(word in c for word in QUIET)}
+    quiet = {n: np.zeros_like(constants[n]) for c, n in by_concept.items() if any(word in c for word in QUIET)}
     if rounds:
-        late = {**constants, **quiet, rounds: np.full(DRAWS, 1e12)}
-        end = evaluate(result, late, form.name, strict=False)
+        late = {**quiet, rounds: np.full(DRAWS, 1e12)}
+        end = _evaluate_inside(result, form, late, constants)
         left = {n: np.broadcast_to(v, (DRAWS,)) for n, v in end.terms.items()}
         start = np.asarray(evaluation.value)
         for name, value in left.items():
@@ -399,25 +425,26 @@ def _limits(
             if stays.size:
                 text = f"without noise and divergence the term {name!r} stays after 1e12 rounds"
                 text += _without_concept(result, form, name)
-                yield Finding("warning", "limits", "", text, ("terms", name), constants_at(late, int(stays[0])))
+                at = constants_at({**constants, **late}, int(stays[0]))
+                yield Finding("warning", "limits", "", text, ("terms", name), at)
     yield from _growing(result, form, evaluation, constants, rounds)
     whole, part = by_concept.get("clients"), by_concept.get("participating_clients")
-    everyone = {**constants, part: constants[whole]} if whole and part else constants
+    everyone = {part: constants[whole]} if whole and part else {}
     if whole and part:
         text = f"is not 0 if all clients participate ({part} = {whole})"
-        yield from _staying(result, form, everyone, lambda name: "particip" in name, text)
+        yield from _staying(result, form, everyone, constants, lambda name: "particip" in name, text)
     if any("noise" in concept for concept in by_concept):
         text = "is not 0 without noise and divergence"
-        for one in _staying(result, form, {**constants, **quiet}, lambda name: "noise" in name, text):
+        for one in _staying(result, form, quiet, constants, lambda name: "noise" in name, text):
             yield replace(one, text=one.text + _without_concept(result, form, one.place[-1]))
     local = by_concept.get("local_steps")
     different = {n for c, n in by_concept.items() if c in HETEROGENEITY}
     if local and different and _all_participate(form, part):
         once = {**everyone, local: np.ones(DRAWS)}
-        alike = evaluate(result, {**once, **{n: np.zeros(DRAWS) for n in different}}, form.name, strict=False)
+        alike = _evaluate_inside(result, form, once | {n: np.zeros_like(constants[n]) for n in different}, constants)
         names = " and ".join(sorted(different))
         text = f"depends on {names} at {local} = 1 with all clients, where all steps are along grad f"
-        yield from _staying(result, form, once, lambda name: "particip" not in name, text, alike)
+        yield from _staying(result, form, once, constants, lambda name: "particip" not in name, text, alike)
 
 
 def _without_concept(result: Result, form: Form, term: str) -> str:
@@ -443,18 +470,19 @@ def _all_participate(form: Form, part: str | None) -> bool:
 def _staying(
     result: Result,
     form: Form,
+    changed: Mapping[str, np.ndarray],
     constants: Mapping[str, np.ndarray],
     chosen: Callable[[str], bool],
     text: str,
     least: Evaluation | None = None,
 ) -> Iterator[Finding]:
     """Terms that are larger than elsewhere, or than zero, where they must not be."""
-    found = evaluate(result, constants, form.name, strict=False)
+    found = _evaluate_inside(result, form, changed, constants)
     for name, value in found.terms.items():
         floor = 0.0 if least is None else np.abs(least.terms[name]) * (1 + ROUNDING)
         stays = np.flatnonzero(found.valid & np.broadcast_to(value > floor, (DRAWS,)))
         if chosen(name) and stays.size:
-            at = constants_at(constants, int(stays[0]))
+            at = constants_at({**constants, **changed}, int(stays[0]))
             yield Finding("warning", "limits", "", f"the term {name!r} {text}", ("terms", name), at)
 
 
@@ -465,14 +493,16 @@ def _growing(
     measure = evaluation.view.measure
     if rounds is None or measure.aggregate == "supremum":
         return
-    early, late = ({**constants, rounds: np.full(DRAWS, many)} for many in (1e8, 1e12))
-    before, after = (evaluate(result, at, form.name, strict=False) for at in (early, late))
+    early, late = ({rounds: np.full(DRAWS, many)} for many in (1e8, 1e12))
+    before, after = (_evaluate_inside(result, form, at, constants) for at in (early, late))
     for name in before.terms:
         first, last = (np.broadcast_to(each.terms[name], (DRAWS,)) for each in (before, after))
         grows = np.flatnonzero(before.valid & after.valid & (last > 2 * first) & (first > 0))
         if grows.size:
             text = f"the term {name!r} grows with {rounds}: it more than doubles from 1e8 to 1e12"
-            yield Finding("warning", "limits", "", text, ("terms", name), constants_at(early, int(grows[0])))
+            yield Finding(
+                "warning", "limits", "", text, ("terms", name), constants_at({**constants, **early}, int(grows[0]))
+            )
 
 
 def _prescribed(result: Result, form: Form, anywhere: Evaluation, free: Mapping[str, np.ndarray]) -> Iterator[Finding]:
@@ -486,77 +516,6 @@ def _prescribed(result: Result, form: Form, anywhere: Evaluation, free: Mapping[
             steps = ", ".join(form.prescribes)
             text = f"at the prescribed {steps} the condition {check.text} restricts the other constants"
             yield Finding("warning", "step sizes", "", text, ("step_sizes",), constants_at(free, int(fails[0])))
-
-
-def describe_symbols(theorem: TheoremFile) -> list[dict[str, str]]:
-    """The symbols of a theorem file: name, meaning, unit and concept ("" where its file gives none)."""
-    return [
-        {"name": q.name, "meaning": q.meaning, "unit": str(q.dimension), "concept": _concept_of(q)}
-        for q in theorem.result.notation.values()
-    ]
-
-
-def _concept_of(quantity: Quantity) -> str:
-    """The concept of a symbol; "" where its file gives none, so that its name stands for one."""
-    return quantity.concept if quantity.concept != quantity.name or quantity.concept in all_concepts() else ""
-
-
-def check_symbols(theorem: TheoremFile) -> Iterator[Finding]:
-    """Whether the constants of every form are those of its setting."""
-    result, setting = theorem.result, theorem.setting
-    if setting is None:
-        return
-    for form in result.forms:
-        at = () if len(result.forms) == 1 else ("forms", form.name)
-        used = [q for q in result.notation.values() if q.symbol in form.symbols or q.symbol in form.hidden]
-        for place, text in (*_without_assumption(form, used, setting), *_lacking(result, form, used, setting)):
-            keys = place if place == ("setting",) else (*at, *place)
-            yield Finding("warning", "symbols", form.name, text, keys)
-
-
-def _without_assumption(
-    form: Form, used: Sequence[Quantity], setting: ProblemClass
-) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Constants that exist under an assumption only which neither the setting nor the form has."""
-    for q in used:
-        name, kinds = ASSUMED.get(q.concept, ("", ()))
-        if not name or {*kinds} & {*setting.said.get(name, ())} or _is_assumed(form, q, name):
-            continue
-        words = " or ".join(f"{AXES[name].kinds[kind].phrases[0]!r}" for kind in kinds)
-        text = f"{q.name} is the {q.meaning} ({q.concept}), and the setting does not say {words}"
-        text += f"; if {q.name} is another constant, declare it in [symbols]"
-        where = [("terms", term.name) for term in form.terms if q.symbol in term.expression.free_symbols]
-        yield (*where, ("conditions",))[0], text
-
-
-def _is_assumed(form: Form, quantity: Quantity, name: str) -> bool:
-    """Whether an assumption beside the setting is about a property of settings, or names a symbol."""
-    own = [a for a in form.assumptions if not a.name.startswith("setting")]
-    boxes = [dict(one) for a in own if a.cover is not None for one in (*a.cover.holds, *a.cover.perhaps)]
-    return any(name in one for one in boxes) or any(re.search(rf"\b{quantity.name}\b", a.statement) for a in own)
-
-
-def _lacking(
-    result: Result, form: Form, used: Sequence[Quantity], setting: ProblemClass
-) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Properties of the setting of which an upper bound of a run has no constant."""
-    measure = form.measure or result.measure
-    if measure.lower or measure.aggregate == "single":
-        return
-    concepts = {q.concept: q.name for q in used}
-    unnamed = [q.name for q in used if not _concept_of(q)]
-    some = f" ({', '.join(unnamed)}: no concept is given, and fedbounds list --concepts lists them)" if unnamed else ""
-    local = setting.said.get("local-steps", ("one",))
-    if not {"one", "changing"} & {*local} and not any("local_steps" in concept for concept in concepts):
-        text = f"the setting has local steps, and no constant is their number (I, local_steps){some}"
-        if "iterations" in concepts:
-            text += f"; {concepts['iterations']} is the number of iterations, all local steps of all rounds"
-        yield ("setting",), text
-    said = setting.said.get("heterogeneity", ("none",))
-    hidden = form.order_only and any(word in form.hides for word in DIFFERENT)
-    if {*said} <= {"bounded", "relative"} and not hidden and not any(w in c for w in DIFFERENT for c in concepts):
-        text = f"the setting bounds the heterogeneity, and no constant measures it, such as d, zeta or zetastar{some}"
-        yield ("setting",), text
 
 
 def worst(findings: Sequence[Finding]) -> Level:
@@ -602,6 +561,10 @@ def summarize_checks(
         why["monotone"] = "constants are hidden in an O"
     wrong = {finding.check for finding in findings if finding.level != "ok"}
     if "feasible" in wrong:
-        why |= dict.fromkeys(("conditions", "sign", "monotone", "limits", "step sizes"), "no constants are feasible")
+        proved = all(finding.level != "warning" for finding in findings if finding.check == "feasible")
+        why |= dict.fromkeys(
+            ("conditions", "sign", "monotone", "limits", "step sizes"),
+            "no constants are feasible" if proved else "no feasible constants were found",
+        )
     passed = [text for check, text in words.items() if check not in wrong and check not in why]
     return tuple(passed), {check: why[check] for check in words if check in why and check not in wrong}

@@ -74,14 +74,13 @@ def best_complexity(
             add([*others, 1], -power)  # power + others.v <= -rho
             of_term.append(place)
     for condition in conditions:
-        sides = all_positive(condition.left, condition.right)
-        larger, smaller = sides if condition.op in ("<=", "<") else sides[::-1]
-        bound = exponents(smaller)
-        if len(bound) != 1:
-            raise FedboundsError(f"{condition.text} does not compare with a product")
-        for power, *others in exponents(larger):
-            low, *rest = bound[0]
-            add([*(a - b for a, b in zip(others, rest, strict=True)), 0], low - power)
+        for below, above in at_most(condition):
+            bound = exponents(above)
+            if len(bound) != 1:
+                raise FedboundsError(f"{condition.text} does not compare with a product")
+            for power, *others in exponents(below):
+                low, *rest = bound[0]
+                add([*(a - b for a, b in zip(others, rest, strict=True)), 0], low - power)
     for each in growing:
         for power, *others in least_exponents(substitute(each, values), symbols):
             add([*(-a for a in others), 0], power)
@@ -104,6 +103,12 @@ def best_complexity(
     choices = corners(inner, left)
     chosen = min(choices, key=preference)
     return Complexity(rate, {z.name: v for z, v in zip(free, chosen, strict=True)}, choices=len(choices))
+
+
+def at_most(condition: Condition) -> list[tuple[sp.Expr, sp.Expr]]:
+    """Pairs of sides, without subtraction, of which a condition says that the first is at most the second."""
+    left, right = all_positive(condition.left, condition.right)
+    return [(left, right)] * (condition.op not in (">=", ">")) + [(right, left)] * (condition.op not in ("<=", "<"))
 
 
 @dataclass(frozen=True)
@@ -159,8 +164,9 @@ def rate(result: Result, form: Form) -> Rate:
     T = next((symbol for symbol in counted if symbol in used), None)
     if T is None:
         raise FedboundsError(f"{result.key}[{form.name}] has no number of rounds")
-    steps = [quantities[concept].symbol for concept in _STEPS if concept in quantities]
-    steps = [symbol for symbol in steps if symbol in used]
+    steps = [quantities[concept].symbol for concept in STEPS if concept in quantities]
+    form = at_equal_steps(form, steps)
+    steps = [symbol for symbol in steps if any(term.expression.has(symbol) for term in form.terms)]
     split = {term.name: _without_geometric(term.expression, T, steps, result.notation) for term in form.terms}
     terms = [Term(name, rest) for name, (rest, _) in split.items()]
     geometric = {name: sp.Add(*(each.factor for each in found)) for name, (_, found) in split.items() if found}
@@ -200,6 +206,18 @@ def rate(result: Result, form: Form) -> Rate:
     logs = tuple(step.name for step in steps if any(each.has(step) for each in slow))
     joint = _participants(result, falls, dominant, form.hypotheses, T, steps, best.rate, fast)
     return Rate(T, best.rate, stays, best.exponents, dominant, joint, geometric, best.choices, logs)
+
+
+def at_equal_steps(form: Form, steps: Sequence[sp.Symbol]) -> Form:
+    """The form at the step sizes that its conditions say exactly, such as gamma == 1/L."""
+    for condition in form.hypotheses:
+        step, value = condition.limits, condition.extreme
+        if condition.op == "==" and step is not None and step in steps and value is not None and not value.has(*steps):
+            kept = [replace(c, left=c.left.subs(step, value), right=c.right.subs(step, value))
+                    for c in form.conditions if c is not condition]  # fmt: skip
+            terms = [replace(term, expression=term.expression.subs(step, value)) for term in form.terms]
+            return at_equal_steps(replace(form, terms=tuple(terms), conditions=tuple(kept)), steps)
+    return form
 
 
 def _geometric_rate(
@@ -308,7 +326,7 @@ def _at_power(expression: sp.Expr, N: sp.Symbol, T: sp.Symbol) -> sp.Expr:
     return sp.Add(*found)
 
 
-_STEPS = (
+STEPS = (
     "local_step_size",
     "local_ascent_step_size",
     "server_multiplier",

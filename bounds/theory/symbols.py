@@ -173,6 +173,14 @@ class Domain:
         unbounded = self.infinite and v == inf
         return above and below and (unbounded or (isfinite(v) and not (self.integer and v != floor(v))))
 
+    @property
+    def whole_numbers(self) -> tuple[float, float]:
+        """The ends of the whole numbers in it."""
+        return (
+            float(np.floor(self.low) + 1 if self.low_open else np.ceil(self.low)),
+            float(np.ceil(self.high) - 1 if self.high_open else np.floor(self.high)),
+        )
+
     def __str__(self) -> str:
         left = "(" if self.low_open else "["
         right = "]" if self.infinite or (np.isfinite(self.high) and not self.high_open) else ")"
@@ -376,10 +384,15 @@ def read_notation(module: str, floors: Sequence[Derived] = ()) -> Notation:
 
 
 def read_domain(text: str) -> Domain:
-    """A domain as it is printed; ValueError for anything else."""
+    """A domain as it is printed; ValueError for anything else, and for one that is empty."""
     ((whole, left, low, high, right),) = re.findall(r"^(integers in )?([\[(])(.+), (.+)([\])])$", text)
     ends, bounded = (float(low), float(high)), high != "inf"
-    return Domain(*ends, left == "(", bounded and right == ")", bool(whole), infinite=not bounded and right == "]")
+    found = Domain(*ends, left == "(", bounded and right == ")", bool(whole), infinite=not bounded and right == "]")
+    least, most = found.whole_numbers if whole else ends
+    alone = least == most and isfinite(least) and (bool(whole) or left + right == "[]")
+    if not (least < most or alone):  # nan is neither
+        raise ValueError(f"{text} is empty")
+    return found
 
 
 def read_dimension(text: str) -> Dimension:

@@ -314,6 +314,15 @@ def _form(
     for step, text in steps.items():
         symbol = _symbol(at, [*place, "step_sizes", step], step, notation)
         prescribed[symbol.name] = _expression(at, [*place, "step_sizes", step], text, names)
+    for step in prescribed:
+        if circle := _circle(step, prescribed):
+            text = (
+                f"{' -> '.join(circle)} is a circle: each step size is a formula of constants and of other step sizes"
+            )
+            raise at.fault([*place, "step_sizes", step], text)
+    for _ in prescribed:  # a step size may contain others
+        known = {notation[step].symbol: value for step, value in prescribed.items()}
+        prescribed = {step: value.xreplace(known) for step, value in prescribed.items()}
     chosen = {notation[step].symbol: value for step, value in prescribed.items()}  # the form is at these step sizes
     names = {key: value.xreplace(chosen) for key, value in names.items()}
     expressions = {term: _expression(at, [*place, "terms", term], text, names) for term, text in terms.items()}
@@ -338,6 +347,19 @@ def _form(
         )
     except FedboundsError as error:
         raise at.fault(place, str(error)) from None
+
+
+def _circle(first: str, formulas: Mapping[str, sp.Expr]) -> list[str]:
+    """Names that begin and end with the first, of which each formula contains the next; empty if there are none."""
+    paths, seen = [[first]], {first}
+    for path in paths:
+        for name in sorted(str(symbol) for symbol in formulas[path[-1]].free_symbols):
+            if name == first:
+                return [*path, name]
+            if name in formulas and name not in seen:
+                seen.add(name)
+                paths.append([*path, name])
+    return []
 
 
 def _symbol(at: _Document, place: Sequence[str], name: str, notation: Notation) -> sp.Symbol:
@@ -385,7 +407,8 @@ def _quantity(at: _Document, place: Sequence[str], name: str, row: Mapping[str, 
         dimension = read_dimension(row["dimension"]) if "dimension" in row or like is None else like.dimension
     except (ValueError, TypeError):
         raise at.fault(
-            place, 'a domain reads "(0, inf)" or "integers in [1, inf)", a dimension "f/x^2" or "1"'
+            place,
+            'a domain reads "(0, inf)" or "integers in [1, inf)" and is not empty, a dimension "f/x^2" or "1"',
         ) from None
     meaning = row.get("meaning", like.meaning if like else concept.replace("_", " "))
     shape = ("clients",) if row.get("per_client", bool(like and like.shape)) else ()

@@ -11,11 +11,10 @@ import click
 import numpy as np
 
 from fedbounds.bounds.advice.reference_check import compare_with_references
+from fedbounds.bounds.advice.symbol_check import check_symbols, describe_symbols
 from fedbounds.bounds.advice.theorem_check import (
     Finding,
     check_result,
-    check_symbols,
-    describe_symbols,
     summarize_checks,
     worst,
 )

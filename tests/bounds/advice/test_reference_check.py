@@ -74,6 +74,70 @@ def test_a_bound_that_a_lower_bound_does_not_exclude_is_not_accused(tmp_path: Pa
     assert not findings(tmp_path, **changes)
 
 
+LOW_NOISE = """
+key = "draft/low-noise"
+measure = "average over rounds of squared gradient norm of f"
+setting = "nonconvex, smooth, bounded variance, no heterogeneity, full participation, one local step"
+algorithm = "fedavg"
+conditions = [{conditions}]
+{more}
+[terms]
+"initial gap" = "{bound}"
+"""
+AT_STEP = '[step_sizes]\ngamma = "1/L"'
+
+
+@pytest.mark.parametrize(
+    ("conditions", "excluded"),
+    [
+        (["T*sigma**2 <= L*F*N"], True),
+        (["L*F*N > T*sigma**2"], True),
+        (["sigma <= sqrt(L*F*N/T)"], True),
+        (["T*sigma**2 == L*F*N"], True),
+        (["T*sigma**2 - L*F*N <= 0"], True),
+        (["T*sigma**2 + L*F <= L*F*N"], True),
+        (["log(T)*sigma**2 <= L*F*N/T"], True),
+        (["log(T) <= N"], True),
+        (["floor(T*sigma/(L*F)) <= N"], True),  # its order in T cannot be told
+        (["T >= N", "T*sigma**2 <= L*F*T"], False),
+        ([], False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("more", "bound", "own"),
+    [(AT_STEP, "3*L*F/T", []), ("", "3*F/(gamma*T)", ["gamma <= 1/L"]), ("", "3*F/(gamma*T)", ["gamma == 1/L"])],
+    ids=["prescribed", "at most", "equal"],
+)
+def test_conditions_that_many_rounds_do_not_meet_exclude_the_lower_bound(
+    tmp_path: Path, conditions: list[str], excluded: bool, more: str, bound: str, own: list[str]
+) -> None:
+    assert bool(_accused(tmp_path, [*own, *conditions], more, bound)) is not excluded
+
+
+def test_a_condition_on_a_logarithm_of_the_rounds_may_hold_for_many(tmp_path: Path) -> None:
+    for condition in ("log(T) >= N", "N*log(T) <= T"):
+        assert _accused(tmp_path, [condition], AT_STEP, "3*L*F/T")
+
+
+def test_a_step_size_that_is_equal_to_a_power_of_the_rounds_is_that_power(tmp_path: Path) -> None:
+    equal = ["gamma == sqrt(F/(L*T))/sigma", "gamma <= 1/L"]  # then 3*F/(gamma*T) has room for the noise
+    assert not _accused(tmp_path, equal, "", "3*F/(gamma*T)")
+    assert _accused(tmp_path, equal, "", "3*L*gamma**2*F/T")
+
+
+def test_rounds_that_are_bounded_exclude_the_lower_bound(tmp_path: Path) -> None:
+    for high, accused in (("1000]", False), ("inf)", True)):
+        symbol = f'[symbols]\nK = {{ concept = "rounds", domain = "integers in [1, {high}" }}'
+        assert bool(_accused(tmp_path, [], f"{AT_STEP}\n{symbol}", "3*L*F/K")) is accused
+
+
+def _accused(folder: Path, conditions: list[str], more: str, bound: str) -> list[str]:
+    file = folder / "low-noise.toml"
+    listed = ", ".join(f'"{condition}"' for condition in conditions)
+    file.write_text(LOW_NOISE.format(conditions=listed, more=more, bound=bound), encoding="utf-8")
+    return [f.text for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]
+
+
 def test_a_bound_far_above_one_of_its_class_is_told_the_factor() -> None:
     known = read_theorem_file(next(file for file in FILES if file.endswith("jhunjhunwala-2022/fedavg.toml")))
     form = known.result.form("explicit")

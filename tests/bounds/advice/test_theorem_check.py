@@ -1,11 +1,15 @@
 """fedbounds check: right statements pass, and each kind of planted error is found, on its line."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from fedbounds.bounds.advice.theorem_check import check_result, check_symbols
+from fedbounds.bounds.advice.symbol_check import check_symbols
+from fedbounds.bounds.advice.theorem_check import DRAWS, check_result, draw_quantity
 from fedbounds.bounds.theory.registry import REFERENCES, load, paper
+from fedbounds.bounds.theory.symbols import Quantity, read_domain
 from fedbounds.bounds.theory.theorem_file import build_theorem, read_theorem_file, theorem
 from fedbounds.command_line import main
 from fedbounds.empirical.falsification import theorem_search
@@ -304,3 +308,119 @@ def test_what_is_not_checked_is_not_called_passed(tmp_path, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "noise and heterogeneity in the conditions occur in the bound" in out
     assert "passed: dimensions of 1 term and 1 condition, constants of" not in out
+
+
+VECTORS = {"initial gap": "2*F/(gamma*T)", "noise": "gamma*L*sigma**2*sum(w**2)"}
+SIZED = {"initial gap": "z**2*2*F/(gamma*T)"}
+RATES = {"initial gap": "2*F/(gamma*T)*max(1/p)"}
+
+
+def domain_of_z(domain):
+    return {"z": {"dimension": "1", "domain": domain}}
+
+
+@pytest.mark.parametrize(
+    ("terms", "conditions", "symbols"),
+    [
+        (GAP, ["gamma <= -1/L"], {}),
+        (GAP, ["-1/L >= gamma"], {}),
+        (GAP, ["gamma*L == -1"], {}),
+        (GAP, ["gamma < 0"], {}),
+        (GAP, ["T < 1"], {}),
+        (GAP, ["1 <= 0"], {}),
+        (GAP, ["log(T) <= -1"], {}),
+        (GAP, ["gamma*L*T - T >= gamma*L*T"], {}),
+        (GAP, ["T <= 1", "T >= 2"], {}),
+        (GAP, ["gamma <= 1/L", "gamma >= 2/L"], {}),
+        (GAP, ["gamma == 1/L", "gamma == 2/L"], {}),
+        (GAP, ["gamma*L <= 1", "gamma*eta*L >= 3", "eta <= 2"], {}),
+        (GAP, ["gamma*L + gamma*L*I <= 1", "gamma*L >= 3"], {}),
+        (GAP, ["max(gamma*L, eta) <= 1", "gamma*L >= 2"], {}),
+        (GAP, ["gamma*L <= min(1, eta)", "gamma*L >= 2"], {}),
+        (GAP, ["sigma**2 <= L*F", "sigma**2 >= 2*L*F", "L*F >= 1"], {}),
+        (SIZED, ["z >= 3"], domain_of_z("[1, 2]")),
+        (SIZED, ["z <= 1/2"], domain_of_z("[1, 2]")),
+        (SIZED, ["z >= 0"], domain_of_z("[-3, -2]")),
+        (RATES, ["p >= 2"], {}),
+    ],
+)
+def test_conditions_that_never_hold_are_an_error(terms, conditions, symbols):
+    found = [row for row in warned(terms, *conditions, symbols=symbols) if row[1] == "feasible"]
+    assert [row[0] for row in found] == ["error"] and found[0][3].startswith("no constants meet "), found
+
+
+@pytest.mark.parametrize(
+    ("terms", "conditions", "symbols"),
+    [
+        (GAP, ["sigma <= sigma/1000"], {}),  # holds without noise
+        (GAP, ["sigma**2 <= L*F", "sigma**2 >= 2*L*F"], {}),  # holds where both are 0
+        (VECTORS, ["sum(w**2) <= 1/100"], {}),  # holds for a hundred clients
+        (SIZED, ["z*eta*L*gamma <= 1", "L*gamma*eta >= 2", "gamma*L*z == 1/7"], domain_of_z("(-inf, inf)")),
+        (GAP, ["eta*(3 - gamma*L)**3 + gamma*L <= 1", "gamma*L == 4"], {}),  # what is added may be negative
+    ],
+)
+def test_conditions_that_random_constants_do_not_meet_are_no_error(terms, conditions, symbols):
+    found = [row for row in warned(terms, *conditions, symbols=symbols) if row[1] == "feasible"]
+    assert all(row[0] == "warning" and "not decided" in row[3] for row in found), found
+
+
+@pytest.mark.parametrize(
+    ("terms", "conditions"),
+    [
+        (VECTORS, ["w == 1/N"]),
+        (VECTORS, ["1/N == w"]),
+        (VECTORS, ["sum(w**2) == 1/N"]),
+        (VECTORS, ["N*max(w) <= 1"]),
+        (VECTORS, ["w <= 2/N", "N >= 10"]),
+        (VECTORS, ["max(w) <= 1/10"]),
+        (RATES, ["p >= 0.9"]),
+        (RATES, ["p < 1/L"]),
+        (RATES, ["p == 1/2"]),
+        (RATES, ["p*T >= 1"]),
+        (RATES, ["mean(p) == max(p)"]),
+    ],
+)
+def test_conditions_on_vectors_can_hold(terms, conditions):
+    assert not [row for row in warned(terms, "gamma <= 1/L", *conditions) if row[1] == "feasible"]
+
+
+DOMAINS = (
+    "(0, inf)", "[0, 1]", "(0, 1)", "[3, 3]", "[50000, inf)", "(50000, inf)", "(-inf, inf)", "(-inf, -3]", "[-2, 5)",
+    "integers in [20000, inf)", "integers in (20000, inf)", "integers in [0, 1]", "integers in (1, 3)",
+    "integers in [2.5, 9.5]", "integers in [-5, -1]", "integers in (-inf, 0)", "integers in [1, 10)",
+    "integers in [100000, 100001]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_random_constants_are_legal(domain):
+    number = Quantity("z", "z", "z", "z", read_domain(domain))
+    for quantity in (number, replace(number, shape=("clients",))):
+        drawn = draw_quantity(quantity, np.random.default_rng(0))
+        assert quantity.domain.contains_all(drawn) and len(drawn) == DRAWS
+    assert not [row for row in warned(SIZED, "gamma <= 1/L", symbols=domain_of_z(domain)) if row[1] == "feasible"]
+
+
+@pytest.mark.parametrize(
+    "symbols",
+    [
+        {"sigma": {"concept": "gradient_noise", "domain": "(0, 1)"}},
+        {"d": {"concept": "gradient_divergence_sup", "domain": "(0, 1)"}},
+        {"T": {"concept": "rounds", "domain": "integers in [1, 1000]"}},
+        {"I": {"concept": "local_steps", "domain": "integers in [2, inf)"}},
+        {"S": {"concept": "participating_clients", "domain": "integers in [2, 8]"}},
+        {"S": {"concept": "participating_clients", "domain": "integers in [1, 8]"}},
+        {"N": {"concept": "clients", "domain": "integers in [2, 8]"}},
+        {"F": {"concept": "initial_gap", "domain": "[1, 2]"}},
+        {"L": {"concept": "smoothness", "domain": "[1, 2]"}},
+    ],
+    ids=str,
+)
+def test_changed_constants_that_leave_their_domain_are_left_out(symbols):
+    terms = {
+        "initial gap": "2*F/(gamma*T)",
+        "noise": "gamma*L*sigma**2/S",
+        "drift": "gamma**2*L**2*I*(I - 1)*d**2",
+        "participation": "gamma*L*d**2*(N - S)/(N*S)",
+    }
+    assert not [row for row in warned(terms, "gamma <= 1/L", "S <= N", symbols=symbols) if row[1] != "units"]

@@ -247,6 +247,39 @@ def test_a_wrong_value_is_one_line(change):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "domain",
+    ["[nan, inf)", "[0, nan]", "[5, 1]", "(1, 1)", "[1, 1)", "[inf, inf]", "[inf, inf)", "(-inf, -inf)",
+     "integers in (1, 2)", "integers in [1.2, 1.8]", "integers in [inf, inf]", "[0,1]", ""],
+)  # fmt: skip
+def test_a_domain_without_a_number_is_refused(mine, domain):
+    mine.write_text(f'{LOCAL_SGD}[symbols]\nz = {{ dimension = "1", domain = "{domain}" }}\n')
+    with pytest.raises(FedboundsError, match=r"line 12: symbols\.z: a domain reads .* and is not empty"):
+        load(str(mine))
+
+
+@pytest.mark.parametrize(
+    ("steps", "circle"),
+    [
+        ({"gamma": "gamma/2"}, "gamma -> gamma"),
+        ({"gamma": "1/(eta*L)", "eta": "1/(gamma*L)"}, "gamma -> eta -> gamma"),
+        ({"gamma": "eta*lam/L", "eta": "sqrt(I)", "lam": "gamma*L"}, "gamma -> lam -> gamma"),
+    ],
+)
+def test_step_sizes_that_depend_on_each_other_are_refused(mine, steps, circle):
+    symbols = '[symbols]\nlam = { dimension = "1" }\n'
+    rows = "\n".join(f'{name} = "{text}"' for name, text in steps.items())
+    mine.write_text(f"{LOCAL_SGD}{symbols}[step_sizes]\n{rows}\n")
+    with pytest.raises(FedboundsError, match=rf"line 14: step_sizes\.gamma: {circle} is a circle"):
+        load(str(mine))
+
+
+def test_a_step_size_may_depend_on_another(mine):
+    mine.write_text(f'{LOCAL_SGD}[step_sizes]\ngamma = "1/(eta*L)"\neta = "40*I"\n')
+    at = {name: value for name, value in AT.items() if name != "gamma"}
+    assert fb.evaluate(load(str(mine)), at).prescribed["gamma"] == pytest.approx(1 / 200)
+
+
 def test_a_file_does_not_take_the_place_of_a_paper(mine):
     mine.write_text(LOCAL_SGD.replace("draft/local-sgd", "fedau/theorem-2"))
     with pytest.raises(FedboundsError, match="the paper 'fedau' exists; begin its keys with another name"):
