@@ -52,7 +52,7 @@ from fedbounds.bounds.theory.symbols import (
 )
 
 KEY = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
-LARGEST = 10**300  # size of a number in an expression
+LARGEST = sp.Integer(10) ** 300  # size of a number in an expression
 KINDS, AGGREGATES, INDEX_SETS = get_args(ResultKind), get_args(Aggregate), get_args(IndexSet)
 # what is bounded -> how it is called in comparisons, its LaTeX and its unit
 MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
@@ -444,13 +444,13 @@ def _expression(at: _Document, place: Sequence[str], text: Any, names: Mapping[s
         numbers = found.atoms(sp.Rational, sp.Float)
         if not is_finite_real(found):
             raise FedboundsError(f"{text!r} is no finite real number")
-        if any(abs(number) > LARGEST for number in numbers):
-            raise FedboundsError(f"{text!r} has a number beyond {float(LARGEST):g}")
+        if any(number and not 1 / LARGEST <= abs(number) <= LARGEST for number in numbers):
+            raise FedboundsError(f"{text!r} has a number beyond {float(LARGEST):g}, or closer to 0 than its inverse")
         return found
     except FedboundsError as error:
         raise at.fault(place, str(error)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-        raise at.fault(place, f"cannot read {text!r}: {error}") from None
+        raise at.fault(place, f"cannot read {quote(text)}: {str(error) or type(error).__name__}") from None
 
 
 def _condition(

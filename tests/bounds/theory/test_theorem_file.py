@@ -264,6 +264,58 @@ def test_a_step_size_may_depend_on_another(mine):
     assert fb.evaluate(load(str(mine)), at).prescribed["gamma"] == pytest.approx(1 / 200)
 
 
+MANY = ", ".join(f"{k}*F" for k in range(1, 300))
+CHAINS = {  # each name is defined by the one before
+    "has parts": "{0}*(1 + {0})",
+    "is nested": "sqrt(1 + {0})",
+    "exponentials": "exp({0})",
+    "towers": "{0}**{0}",
+    "min and max": "max({0}, F, L)",
+    "beyond 4096": "{0}*{0}",
+}
+TOO_LARGE = [
+    "1e-999999999*F", "1e999999999*F", "F*1e-" + "9" * 5000, "F*1e" + "9" * 5000, "9" * 5000 + "*F", "1e-301*F",
+    "1e301*F",
+    "0." + "0" * 5000 + "1*F", "(((1e300**64)**64)**64)*F", "F*(((2/3)**64)**64)**-64", "F*floor(exp(1e10))",
+    "F*ceiling(exp(exp(10)))", "F*floor(((exp(1000)**64)**64)**64)", "F*floor(exp(2000)*exp(2000)*exp(2000))",
+    "F*min(exp(exp(exp(9))), 1)", "F*exp(-1e300)", "F*exp(exp(exp(exp(T))))", "F*T**T**T**T", "F*2**2**2**T**T",
+    "F*exp(exp(2**T))", "F*((T**64)**64)**64", f"max({MANY})", f"min({MANY})", f"max(F, min({MANY}))",
+    "F*floor(exp(3999) + 1)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TOO_LARGE, ids=lambda text: text[:30])
+@pytest.mark.parametrize("place", ["terms", "conditions", "where", "step_sizes"])
+def test_an_expression_that_is_too_large_to_compute_is_refused(text, place):
+    """At once: its value would take for ever."""
+    document = {"key": "draft/x", "measure": "minimum over rounds of squared gradient norm of f", "terms": {"a": "F"}}
+    document[place] = {"conditions": [f"{text} <= L"], "step_sizes": {"gamma": text}}.get(place, {"a": text})
+    with pytest.raises(FedboundsError) as caught:
+        build_theorem(document, "mine.toml")
+    assert str(caught.value).startswith(f"mine.toml: {place}") and "\n" not in str(caught.value)
+    assert not str(caught.value).endswith(": ") and len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("step", CHAINS.values(), ids=[*CHAINS])
+def test_definitions_that_grow_with_each_other_are_refused(step):
+    names = {"a0": "gamma*L"} | {f"a{k}": step.format(f"a{k - 1}") for k in range(1, 400)}
+    with pytest.raises(FedboundsError, match=r"where\.a\d+: "):
+        theorem("draft/x", measure="minimum over rounds of squared gradient norm of f", terms={"a": "F"}, where=names)
+
+
+def test_a_formula_of_a_step_size_is_refused_if_it_is_too_large(mine, capsys):
+    for text in ("1e-999999999/L", "1e999999999/L", "exp(exp(exp(exp(T))))/L", "floor(exp(1e10))/L"):
+        assert main(["check", "--against", str(mine), "--step", f"gamma={text}"]) == 2
+        assert "--step = " in (said := capsys.readouterr().err) or "--step: " in said
+
+
+def test_a_maximum_of_many_is_evaluated(mine):
+    many = ", ".join(f"{k}*F/(gamma*I*T)" for k in range(1, 51))
+    mine.write_text(LOCAL_SGD.replace("4*F/(gamma*I*T)", f"max({many})"))
+    found = fb.evaluate(load(str(mine)), AT)
+    assert found.terms["initial gap"] == pytest.approx(50 * 2 / (0.01 * 5 * 1000))
+
+
 def test_a_file_does_not_take_the_place_of_a_paper(mine):
     mine.write_text(LOCAL_SGD.replace("draft/local-sgd", "fedau/theorem-2"))
     with pytest.raises(FedboundsError, match="the paper 'fedau' exists; begin its keys with another name"):
