@@ -13,7 +13,11 @@ from fedbounds.bounds.theory.theorem_file import (
     KEY,
     KINDS,
     MEASURED,
+    OF_CONDITION,
     OF_HISTORY,
+    OF_MEASURE,
+    OF_SOURCE,
+    OF_SYMBOL,
     READ,
 )
 
@@ -22,11 +26,16 @@ def _either(words: Iterable[str]) -> str:
     return "|".join(words)
 
 
+def _table(keys: Iterable[str], kind: dict[str, Any], **others: Any) -> dict[str, Any]:
+    """A table with these keys alone, of one kind but for the others."""
+    return {"type": "object", "properties": {**dict.fromkeys(keys, kind), **others}, "additionalProperties": False}
+
+
 def theorem_schema() -> dict[str, Any]:
     """The JSON Schema of a theorem file, for editors."""
     text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
     expressions = {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "minProperties": 1}
-    condition = {"anyOf": [text, {"type": "object", "properties": {"text": text, "why": text}, "required": ["text"]}]}
+    condition = {"anyOf": [text, {**_table(OF_CONDITION, text), "required": ["text"]}]}
     assumed = {"anyOf": [{**texts, "items": {"enum": sorted(ASSUMPTIONS)}}, {"type": "object"}]}
     of_form = {
         "terms": {**expressions, "description": "The summands of the bound, NAME = EXPRESSION."},
@@ -46,23 +55,20 @@ def theorem_schema() -> dict[str, Any]:
         "kind": {"enum": [*KINDS]},
         "title": text,
         "statement": text,
-        "source": {
-            "anyOf": [text, {"type": "object", "properties": {"paper": text, "number": text, "equations": texts}}]
-        },
+        "source": {"anyOf": [text, _table(OF_SOURCE, text, equations=texts)]},
         "bibtex": text,
         "history": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {**dict.fromkeys(OF_HISTORY, text), "read": {"enum": [*READ]}},
-                "additionalProperties": False,
-            },
+            "items": _table(OF_HISTORY, text, read={"enum": [*READ]}),
         },
         "bound": {"enum": [*BOUNDS], "description": "Whether the right-hand side is an upper or a lower bound."},
         "measure": {
             "anyOf": [
                 {**text, "pattern": f"^({_either(AGGREGATES)}) over ({_either(INDEX_SETS)}) of ({_either(MEASURED)})$"},
-                {"type": "object"},
+                {
+                    **_table(OF_MEASURE, text, aggregate={"enum": [*AGGREGATES]}, over={"enum": [*INDEX_SETS]}),
+                    "required": ["of"],
+                },
             ]
         },
         "expectation": {
@@ -76,7 +82,11 @@ def theorem_schema() -> dict[str, Any]:
         "uses": {**texts, "description": "The keys of the results that its proof rests on."},
         "improves": {**texts, "description": "The keys of the results that it improves on, extends or matches."},
         "default": text,
-        "symbols": {"type": "object", "description": 'Symbols that are not standard, e.g. beta = "smoothness".'},
+        "symbols": {
+            "type": "object",
+            "additionalProperties": {"anyOf": [text, _table(OF_SYMBOL, text, per_client={"type": "boolean"})]},
+            "description": 'Symbols that are not standard, e.g. beta = "smoothness".',
+        },
         "forms": {
             "type": "object",
             "additionalProperties": {

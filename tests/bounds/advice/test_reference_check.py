@@ -130,6 +130,22 @@ def _accused(folder: Path, conditions: list[str], more: str, bound: str) -> list
     return [f.text for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]
 
 
+def test_keys_that_no_result_has_are_errors(tmp_path: Path) -> None:
+    file, text = tmp_path / "draft.toml", LOW_NOISE.format(conditions="", more=AT_STEP, bound="sqrt(L*F)*sigma/sqrt(T)")
+    (tmp_path / "lemma.toml").write_text('key = "draft/lemma"', encoding="utf-8")
+    (tmp_path / "broken.toml").write_text("key = ", encoding="utf-8")
+
+    def told(line: str) -> list[str]:
+        file.write_text(f"{line}\n{text}", encoding="utf-8")
+        return [f"{f.place}: {f.text}" for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]
+
+    assert not told('uses = ["draft/lemma", "gu-2021/mifa", "fedau/theorem-2"]')
+    for name in ("uses", "improves"):
+        assert told(f'{name} = ["no/such"]')[0].startswith(f"('{name}',): {name}: unknown paper 'no'; ")
+        assert "did you mean fedau/theorem-2" in told(f'{name} = ["fedau/theorem-22"]')[0]
+        assert len(told(f'{name} = ["draft/lemma", "gu-2021/nosuch", "draft/other"]')) == 2
+
+
 def test_a_bound_far_above_one_of_its_class_is_told_the_factor() -> None:
     known = read_theorem_file(next(file for file in FILES if file.endswith("jhunjhunwala-2022/fedavg.toml")))
     form = known.result.form("explicit")
