@@ -38,11 +38,17 @@ OBJECTIVE = (
     "function gap",
     "distance to the minimizer",
 )  # in measures of the objective
+PLAIN = ("", "fedavg", "generalized-fedavg", "minibatch-sgd")  # kinds of algorithms that every reader expects
 KINDS = {"sharp": 0, "repaired": 1, "explicit": 2, "printed": 3}
 ALL_CLIENTS = FULL_PARTICIPATION.with_label("participation is not specified, so full participation is assumed")
 NO_SCOPE = Assumption(
     "scope", "your problem and algorithm are those that the paper is about", "not declared", cover=ASKED
 )
+
+
+def about_method(algorithm: str) -> str:
+    """The kind of an algorithm in words where it is neither FedAvg nor SGD; "" elsewhere."""
+    return "" if algorithm in PLAIN else f"about {algorithm}"
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class Coverage:
         mark: "refuted", "unread", "order only", another verdict of the audit, or "" for a form that is proved.
         default: whether it is the form that is taken by default.
         uses: the given properties without which it does not cover the setting, and the share of kinds excluded then.
+        algorithm: the kind of the algorithm that it is about, as its theorem file names it; "" if none does.
     """
 
     key: str
@@ -75,6 +82,7 @@ class Coverage:
     mark: str = ""
     default: bool = False
     uses: Mapping[str, float] = field(default_factory=dict)
+    algorithm: str = ""
 
     @property
     def rank(self) -> tuple[int, int, bool, int, int]:
@@ -82,6 +90,11 @@ class Coverage:
         unproved = self.mark != ""
         open_axes = len(self.only_if) + len(self.you)
         return RANK[self.answer], unproved, not self.default, open_axes, KINDS[self.form.partition(":")[0]]
+
+    @property
+    def about(self) -> str:
+        """The algorithm in words where it is neither FedAvg nor SGD; "" elsewhere."""
+        return about_method(self.algorithm)
 
     @property
     def of_a_run(self) -> bool:
@@ -119,6 +132,7 @@ class Coverage:
             "mark": self.mark,
             "default": self.default,
             "uses": list(self.uses),
+            "algorithm": self.algorithm,
         }
 
 
@@ -180,7 +194,7 @@ class Covered(Shown):
         rows = [
             (
                 row.key,
-                f"{row.form}{f', {row.mark}' if row.mark else ''}",
+                ", ".join(filter(None, [row.form, row.mark, row.about])),
                 row.answer,
                 row.open_axes,
                 [a.name for a in row.you],
@@ -199,10 +213,12 @@ class Covered(Shown):
         """One line for each form."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["key", "form", "answer", "only if", "you answer for", "excluded by", "mark", "measure"])
+        writer.writerow(
+            ["key", "form", "answer", "only if", "you answer for", "excluded by", "mark", "measure", "algorithm"]
+        )
         for row in self.forms:
             named = ["; ".join(a.name for a in listed) for listed in (row.you, row.excluded)]
-            cells = [row.key, row.form, row.answer, row.open_axes, *named, row.mark, str(row.measure)]
+            cells = [row.key, row.form, row.answer, row.open_axes, *named, row.mark, str(row.measure), row.algorithm]
             writer.writerow(map(as_cell, cells))
         return text.getvalue()
 
@@ -274,6 +290,7 @@ def coverage(result: Result, form: Form, scope: Iterable[Assumption], setting: P
         mark(result, form),
         form.name == result.default,
         {} if excluded else _used(assumed, setting),
+        result.algorithm,
     )
 
 

@@ -23,6 +23,8 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.inputs.user_files import read_toml
+from fedbounds.bounds.theory.problem_class import ProblemClass
+from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.theorem_file import TheoremFile, read_theorem_file
@@ -90,12 +92,13 @@ def _key_of(file: Path) -> Any:
 def _covers(result: Result, form: Form, other: TheoremFile) -> bool:
     """Whether a form covers a class of a lower bound, which holds for each kind that it lists.
 
-    It may leave open how clients differ and work.
+    It may leave open how clients differ and work, and the server if the lower bound is about every algorithm.
     """
     if other.setting is None:
         return False
-    found = coverage(result, form, (), other.setting)
-    return found.answer != "not covered" and found.only_if.keys() <= OPEN | other.setting.said.keys()
+    asked = other.setting.said if other.algorithm else {"server": tuple(AXES["server"].kinds), **other.setting.said}
+    found = coverage(result, form, (), ProblemClass(asked))
+    return found.answer != "not covered" and found.only_if.keys() <= OPEN | asked.keys()
 
 
 def _below(theorem: TheoremFile, form: Form, lower: TheoremFile) -> Finding | None:
@@ -145,8 +148,12 @@ def _far_above(theorem: TheoremFile, form: Form, upper: TheoremFile) -> Finding 
     result, other = theorem.result, upper.result
     if form.order_only or form.prescribes or other.form().order_only:
         return None
+    if theorem.setting is None or upper.algorithm != theorem.algorithm:
+        return None
     theirs, own = other.form().measure or other.measure, form.measure or result.measure
-    if not own.is_at_most(theirs) or theorem.setting is None or upper.algorithm != theorem.algorithm:
+    if theorem.setting.kinds("participation") == ("all",):
+        theirs, own = theirs.of_all_clients(), own.of_all_clients()
+    if not own.is_at_most(theirs):
         return None
     if coverage(other, other.form(), (), theorem.setting).answer != "covered":
         return None

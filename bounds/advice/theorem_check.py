@@ -108,8 +108,9 @@ def _check_form(result: Result, form: Form) -> Iterator[Finding]:
         yield Finding("error" if impossible else "warning", "feasible", "", text, ("conditions",))
         return
     evaluation, constants = draws
-    first = int(np.flatnonzero(evaluation.valid)[0])
-    yield Finding("ok", "feasible", "", "the conditions can hold together", (), constants_at(constants, first))
+    if form.conditions:
+        first = int(np.flatnonzero(evaluation.valid)[0])
+        yield Finding("ok", "feasible", "", "the conditions can hold together", (), constants_at(constants, first))
     free = _draw_all(result, form, np.random.default_rng(1))
     anywhere = evaluate(result, free, form.name, strict=False)
     yield from _idle_conditions(anywhere)
@@ -423,9 +424,9 @@ def _limits(
             stays = np.flatnonzero(end.valid & evaluation.valid & (value > 1e-3 * start) & (start > 0))
             if stays.size:
                 text = f"without noise and divergence the term {name!r} stays after 1e12 rounds"
-                yield Finding(
-                    "warning", "limits", "", text, ("terms", name), constants_at({**constants, **late}, int(stays[0]))
-                )
+                text += _without_concept(result, form, name)
+                at = constants_at({**constants, **late}, int(stays[0]))
+                yield Finding("warning", "limits", "", text, ("terms", name), at)
     yield from _growing(result, form, evaluation, constants, rounds)
     whole, part = by_concept.get("clients"), by_concept.get("participating_clients")
     everyone = {part: constants[whole]} if whole and part else {}
@@ -434,7 +435,8 @@ def _limits(
         yield from _staying(result, form, everyone, constants, lambda name: "particip" in name, text)
     if any("noise" in concept for concept in by_concept):
         text = "is not 0 without noise and divergence"
-        yield from _staying(result, form, quiet, constants, lambda name: "noise" in name, text)
+        for one in _staying(result, form, quiet, constants, lambda name: "noise" in name, text):
+            yield replace(one, text=one.text + _without_concept(result, form, one.place[-1]))
     local = by_concept.get("local_steps")
     different = {n for c, n in by_concept.items() if c in HETEROGENEITY}
     if local and different and _all_participate(form, part):
@@ -443,6 +445,15 @@ def _limits(
         names = " and ".join(sorted(different))
         text = f"depends on {names} at {local} = 1 with all clients, where all steps are along grad f"
         yield from _staying(result, form, once, constants, lambda name: "particip" not in name, text, alike)
+
+
+def _without_concept(result: Result, form: Form, term: str) -> str:
+    """Which constants were not set to zero because nothing says what they are, and where values of others are from."""
+    (inside,) = ({str(s) for s in t.expression.free_symbols} for t in form.terms if t.name == term)
+    names = sorted(name for name in form.needs - form.prescribes.keys() if result.notation[name].concept == name)
+    kept = [f"{name} has no concept, so it was kept" for name in names if name in inside]
+    drawn = [f"{n} has none, so it was drawn from {result.notation[n].domain}" for n in names if n not in inside]
+    return "; ".join(["", *kept, *drawn]) if kept else ""
 
 
 ALL, CYCLIC = (ProblemClass({"participation": (kind,)}) for kind in ("all", "cyclic"))
@@ -529,7 +540,7 @@ def summarize_checks(
     counted = [f"{count} {name}{'s' * (count > 1)}" for name, count in sizes.items() if count]
     words = {
         "units": f"dimensions of {' and '.join([', '.join(counted[:-1]), counted[-1]] if counted[1:] else counted)}",
-        "constants": "constants of the conditions occur in the bound",
+        "constants": "noise and heterogeneity in the conditions occur in the bound",
         "feasible": "conditions can hold together",
         "conditions": "every condition binds",
         "sign": "signs",
@@ -537,6 +548,7 @@ def summarize_checks(
         "limits": "limits",
         "step sizes": "conditions at the prescribed step sizes",
         "references": "reference theorems",
+        "symbols": "constants are those of the setting",
         "search": "no run violates the bound",
         "worst case": "worst cases",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, Union
 
@@ -118,6 +118,28 @@ def _differing_axis(mine: np.ndarray, yours: np.ndarray) -> str:
             kinds = (" or ".join(np.array([*axis.kinds])[one]) for one in kept)
             return f"{axis.name} {' against '.join(kinds)}"
     return ""
+
+
+def with_all_clients(forms: list[CompiledForm], *, alone: bool) -> tuple[list[CompiledForm], list[str]]:
+    """The forms with expectations over participation left out where all clients participate; notes on it.
+
+    That is so for all of them if one is about all clients, and for this one `alone` if each form has its own run.
+    """
+    full = [form for form in forms if _everyone(form)]
+    here = full if alone or not full else forms
+    found = [replace(f, own_measure=f.measure.of_all_clients()) if f in here else f for f in forms] if full else forms
+    if len({form.measure.expectation for form in forms}) == len({form.measure.expectation for form in found}):
+        return forms, []
+    return found, [f"{full[0].title} is about all clients, so that an expectation over participation changes nothing"]
+
+
+def _everyone(form: CompiledForm) -> bool:
+    """Whether an assumption of a form says that all clients participate."""
+    for cover in filter(None, form.covers()):
+        boxes = [dict(one) for one in (*cover.holds, *cover.perhaps)]
+        if boxes and all(one.get("participation") == {"all"} for one in boxes):
+            return True
+    return False
 
 
 # --- All left-hand sides --------------------------------------------------------------------------------------------

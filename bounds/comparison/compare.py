@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedbounds.bounds.audit.status import Mark
-from fedbounds.bounds.comparison.comparability import Named, contradictory_assumptions
+from fedbounds.bounds.comparison.comparability import Named, contradictory_assumptions, with_all_clients
 from fedbounds.bounds.display.plain_text import as_cell, number
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -222,10 +222,9 @@ def compare(
     forms = [_form(one) for one in results]
     if not forms:
         raise FedboundsError("nothing to compare: name at least one result")
-    labels = [form.title for form in forms]
-    if len(set(labels)) < len(labels):
-        raise FedboundsError(f"{next(x for x in labels if labels.count(x) > 1)} is named twice")
-    notes = list(_comparable_methods(forms) if methods else _comparable(forms))
+    _check_twice(forms)
+    forms, notes = with_all_clients(forms, alone=methods)
+    notes += list(_comparable_methods(forms) if methods else _comparable(forms))
     given = {**constants, vary[0]: 1.0}
     if vary[0] in constants:
         raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
@@ -290,6 +289,16 @@ def compare(
         tuple(optimize),
         within,
     )
+
+
+def _check_twice(forms: Sequence[CompiledForm]) -> None:
+    """Refuse a form that is named twice, or two files with one key."""
+    for a, b in combinations(forms, 2):
+        if a.title == b.title:
+            files = [form.result.whole().file for form in (a, b)]
+            if files[0] != files[1]:
+                raise FedboundsError(f"{' and '.join(files)} have the same key {a.result.key}; change one of them")
+            raise FedboundsError(f"{a.title} is named twice")
 
 
 def _own_constants(

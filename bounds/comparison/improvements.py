@@ -16,6 +16,7 @@ from fedbounds.bounds.asymptotics.rates import Rate, rate
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.data_files import read_data_file
 from fedbounds.bounds.theory.registry import PAPERS, load, paper_module
+from fedbounds.bounds.theory.result import Result
 
 Relation = Literal["same rate", "faster", "without"]
 Outcome = Literal["holds", "fails", "unknown"]
@@ -66,11 +67,11 @@ class Improvement:
                 return "unknown", f"{self.against} does not list {self.assumption}"
             return ("fails" if self.assumption in names[0] else "holds"), f"assumption {self.assumption}"
         try:
-            rates = rate(mine, form), rate(other, against)
+            rates = self._rates
         except FedboundsError as error:
             return "unknown", str(error)
         powers = [(one.power, one.participants) for one in rates]
-        why = f"{_in_words(rates[0])} against {_in_words(rates[1])}"
+        why = f"{_in_words(rates[0], mine)} against {_in_words(rates[1], other)}"
         if any(one.stays for one in rates):
             return "unknown", f"a term does not fall with the rounds: {why}"
         if None in powers[0] or None in powers[1]:
@@ -79,10 +80,31 @@ class Improvement:
         holds = powers[0] == powers[1] if self.relation == "same rate" else powers[0] > powers[1]
         return ("holds" if holds else "fails"), why
 
+    @cached_property
+    def _rates(self) -> tuple[Rate, Rate]:
+        """The rates of its form and of the other result."""
+        mine, other = load(self.result), load(self.against)
+        return rate(mine, mine.form(self.form)), rate(other, other.form())
 
-def _in_words(one: Rate) -> str:
-    joint = "" if one.participants is None else f" M^(-{one.participants})"
-    return f"{one.order}{joint}"
+    @property
+    def shown_relation(self) -> str:
+        """The relation in words; of rates whose power of participants is known of one alone, that they differ in it."""
+        if self.relation != "same rate" or not self.against:
+            return self.relation
+        try:
+            mine, other = self._rates
+        except FedboundsError:
+            return self.relation
+        if mine.power != other.power or (mine.participants is None) == (other.participants is None):
+            return self.relation
+        return f"same power of {mine.rounds}, {'without' if mine.participants is None else 'with'} the speed-up"
+
+
+def _in_words(one: Rate, result: Result) -> str:
+    """A rate in the letters of its result."""
+    counts = [result.notation.resolve(name) for name in ("participating_clients", "clients")]
+    many = next((quantity.name for quantity in counts if quantity), "")
+    return one.order if one.participants is None else f"{one.order} {many}^(-{one.participants})"
 
 
 def improvements(key: str = "") -> Iterator[Improvement]:

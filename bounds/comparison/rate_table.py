@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from fedbounds.bounds.advice.coverage import covers
+from fedbounds.bounds.advice.coverage import about_method, covers
 from fedbounds.bounds.asymptotics.rates import Rate, rate
 from fedbounds.bounds.audit.ledger import mark
 from fedbounds.bounds.display.tables import Shown, Table, tex
@@ -63,6 +63,7 @@ class RateRow:
     geometric: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # terms that fall so: LaTeX and plain text
     logs: bool = False  # whether the rate is up to logarithms
     choices: int = 1  # of the powers of the step sizes that are best; one of them is shown
+    algorithm: str = ""  # its kind, as the theorem file names it
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -83,7 +84,8 @@ class RateRow:
     def cells(self) -> tuple[str, ...]:
         """Its cells in LaTeX."""
         cited = f"~\\cite{{{self.cite}}}" if self.cite else f" ({tex(self.key.partition('/')[0])})"
-        named = f"{tex(self.number)}{cited}, {tex(self.form)}" + (f" ({tex(self.note)})" if self.note else "")
+        notes = "; ".join(filter(None, [about_method(self.algorithm), self.note]))
+        named = f"{tex(self.number)}{cited}, {tex(self.form)}" + (f" ({tex(notes)})" if notes else "")
         told = f"${self.rate}$" if self.rate else "--"
         told += " ($" + self.counts.replace(": ", "$: ") + ")" if self.counts else ""
         told += f" plus {tex(', '.join(self.stays))}" if self.stays else ""
@@ -112,7 +114,8 @@ class RateRow:
             "assumes": ", ".join(self.assumptions),
             "covered": f"if {self.only_if}" if self.only_if else "",
         }
-        note = f" ({self.note})" if self.note else ""
+        notes = "; ".join(filter(None, [about_method(self.algorithm), self.note]))
+        note = f" ({notes})" if notes else ""
         head = f"{self.key} [{self.form}]{note}   {self.title}"
         return (head, *(f"  {name:<9} {text}" for name, text in rows.items() if text))
 
@@ -160,7 +163,7 @@ class RateTable(Shown):
         """The rows; rates, step sizes and conditions are formulas."""
         rows = [
             (
-                f"{r.key} [{r.form}]",
+                ", ".join(filter(None, [f"{r.key} [{r.form}]", about_method(r.algorithm)])),
                 r.rate,
                 r.counts,
                 ", ".join(r.dominant),
@@ -256,6 +259,7 @@ def _row(result: Result, form: Form) -> RateRow:
         else {name: (latex(each, notation), plain(each)) for name, each in found.geometric.items()},
         logs=found is not None and bool(found.logs),
         choices=1 if found is None or steps != chosen else found.choices,
+        algorithm=result.algorithm,
     )
 
 

@@ -88,6 +88,10 @@ class Measure:
         """The same quantity averaged instead of minimized over the same index set."""
         return replace(self, aggregate="average", latex=self.latex.replace(r"\min_t", r"\operatorname{avg}_t"))
 
+    def of_all_clients(self) -> Measure:
+        """The same where all clients participate, so that nothing is averaged over participation."""
+        return replace(self, expectation=self.expectation.removesuffix(" and participation"))
+
     def is_at_most(self, other: Measure) -> bool:
         """Whether this left-hand side is never larger than the other, on every run."""
         mine, yours = self._parts() | {"aggregate": ""}, other._parts() | {"aggregate": ""}

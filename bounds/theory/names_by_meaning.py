@@ -20,6 +20,30 @@ PAPERS = Path(__file__).parent.parent / "papers"
 
 
 @cache
+def all_concepts() -> Mapping[str, Quantity]:
+    """Every concept with a symbol for it: of theorem files, of the papers, and of the reference theorems.
+
+    Example:
+        >>> all_concepts()["smoothness"].name, str(all_concepts()["relative_dissimilarity"].domain)
+        ('L', '[1, inf)')
+    """
+    from fedbounds.bounds.theory.standard_symbols import STANDARD
+    from fedbounds.bounds.theory.symbols import Quantity, read_dimension, read_domain
+
+    found = {quantity.concept: quantity for quantity in STANDARD.values()}
+    tables = [read_data_file(str(file)) for file in sorted(PAPERS.glob("*/notation.toml"))]
+    tables += [read_data_file(str(file)).get("symbols", {}) for file in sorted(PAPERS.glob("references/*/*.toml"))]
+    for name, row in (pair for table in tables for pair in table.items()):
+        if isinstance(row, Mapping) and row.get("concept", name) not in found:
+            domain = read_domain(row.get("domain", "[0, inf)"))
+            shape = ("clients",) if row.get("per_client") else ()
+            concept, unit = row.get("concept", name), read_dimension(row.get("dimension", "1"))
+            found[concept] = Quantity(name, row.get("latex", name), row["meaning"], concept, domain, unit, shape,
+                                      total=row.get("total"))  # fmt: skip
+    return found
+
+
+@cache
 def _concepts() -> Mapping[str, frozenset[str]]:
     """The concepts that a symbol stands for in the papers and in theorem files."""
     from fedbounds.bounds.theory.standard_symbols import STANDARD
@@ -68,4 +92,4 @@ def unknown_symbol(name: str, known: Mapping[str, object]) -> FedboundsError:
     standard = [(str(known[q.concept]), q) for q in STANDARD.values() if q.concept in known]
     if same := _same(name, standard):
         return FedboundsError(f"unknown symbol {name!r}; did you mean {same}?")
-    return unknown_name("symbol", name, known)
+    return unknown_name("symbol", name, known, "fedbounds list --concepts")

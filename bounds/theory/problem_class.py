@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -19,6 +19,7 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.problem_class_terms import AXES, FILLERS, GROUPS, Axis
 
 YES, PERHAPS, NO = 2, 1, 0
+LONGEST = 5  # words of an unknown phrase that are named
 By = Literal["setting", "method", "you"]
 Box = tuple[tuple[str, frozenset[str]], ...]
 
@@ -234,12 +235,21 @@ def _phrases_in(text: str) -> Iterable[tuple[str, str, tuple[str, ...]]]:
 
 
 def _unknown(words: list[str]) -> FedboundsError:
-    """The error for words that begin no phrase."""
+    """The error for words that begin no phrase, with phrases of these words or similar ones and their meanings."""
     texts = {" ".join(phrase): phrase for phrase in phrases()}
-    tried = [" ".join(words[:n]) for n in (3, 2, 1)]
-    near = dict.fromkeys(m for t in tried for m in difflib.get_close_matches(t, texts, n=2, cutoff=0.6))
-    near |= dict.fromkeys(t for t in texts if words[0] in t.split())
-    hint = f"; did you mean {' or '.join(list(near)[:4])}?" if near else ""
+    inside = [t for t, phrase in texts.items() if len(phrase) > 1 and {*phrase} <= {*words[:LONGEST]}]
+    shown = [f"{text} ({_meaning(*phrases()[texts[text]])})" for text in inside]
+    if not inside:
+        tried = [" ".join(words[:n]) for n in (3, 2, 1)]
+        near = dict.fromkeys(m for t in tried for m in difflib.get_close_matches(t, texts, n=2, cutoff=0.6))
+        shown = [*near | dict.fromkeys(t for t in texts if words[0] in t.split())][:4]
+    hint = f"; did you mean {' or '.join(shown)}?" if shown else ""
     return FedboundsError(
-        f"unknown property of a setting {words[0]!r}{hint} (fedbounds covers without arguments lists all properties)"
+        f"unknown property of a setting {' '.join(words[:LONGEST])!r}{hint} "
+        "(fedbounds covers without arguments lists all properties)"
     )
+
+
+def _meaning(name: str, kinds: Sequence[str]) -> str:
+    """What a phrase says, in words."""
+    return f"{name}: {axis(name).kinds[kinds[0]].meaning if len(kinds) == 1 else ' or '.join(kinds)}"

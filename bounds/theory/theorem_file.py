@@ -36,8 +36,9 @@ from fedbounds.bounds.theory import assumptions as shared
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import Aggregate, IndexSet, Measure
+from fedbounds.bounds.theory.names_by_meaning import all_concepts
 from fedbounds.bounds.theory.parsing import FUNCTIONS, is_finite_real, read_text_expression
-from fedbounds.bounds.theory.problem_class import Cover, ProblemClass, axis
+from fedbounds.bounds.theory.problem_class import Cover, ProblemClass, axis, phrases
 from fedbounds.bounds.theory.result import OPERATORS, Condition, Form, Operator, Result, ResultKind, Source, Term
 from fedbounds.bounds.theory.standard_symbols import STANDARD
 from fedbounds.bounds.theory.symbols import (
@@ -62,6 +63,8 @@ MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
 }
 STEPS = ("step_size", "multiplier")  # how concepts of step sizes end
 OPERATOR_LATEX = {"minimum": r"\min_t", "average": r"\operatorname{avg}_t", "supremum": r"\sup_t"}
+RANDOM = ("gradient noise", "compression", "communication", "participation")  # what an expectation is over
+OF_METHODS = ("server", "local-optimizer", "compression")  # properties of a setting that an algorithm may have
 BOUNDS, READ = ("upper", "lower"), ("constants", "order", "quoted", "memory")
 OF_HISTORY = ("date", "version", "source", "read", "change")
 ASSUMPTIONS: Mapping[str, Assumption] = {
@@ -203,7 +206,8 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     notation, names = _notation(at, document.get("symbols", {}))
     names = names | _definitions(at, ["where"], document.get("where", {}), names, notation)
     measure = _measure(at, document)
-    setting, settings = _setting(at, document.get("setting"), lower=measure.lower)
+    algorithm = _algorithm(at, document.get("algorithm", ""))
+    setting, settings = _setting(at, document.get("setting"), algorithm, lower=measure.lower)
     own = _own_assumptions(at, document.get("assumptions", []))
     forms = tuple(
         _form(at, place, name, table, names, notation, (*settings, *own))
@@ -229,7 +233,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
         default,
         _text(at, ["statement"], document.get("statement", "")),
         path if text else "",
-        _algorithm(at, document.get("algorithm", "")),
+        algorithm,
     )
     return TheoremFile(
         result,
@@ -259,7 +263,7 @@ def _bibtex(at: _Document, given: Any) -> str:
         depth += 1 if begun[0] == "{" else -1
         if depth < 0:
             break
-    if text.strip() and (depth or not re.fullmatch(r"@\w+\s*\{[^\s,{}]+\s*,.*\}", text.strip(), re.DOTALL)):
+    if text.strip() and (depth or not re.fullmatch(r"@\w+\s*\{[^\s,{}]+\s*(,.*)?\}", text.strip(), re.DOTALL)):
         raise at.fault(["bibtex"], f"{quote(text)} must be an entry @TYPE{{KEY, ...}}, with as many {{ as }}")
     return text
 
@@ -418,14 +422,14 @@ def _notation(at: _Document, table: Any) -> tuple[Notation, dict[str, sp.Expr]]:
 
 
 def _quantity(at: _Document, place: Sequence[str], name: str, row: Mapping[str, Any]) -> Quantity:
-    known = {quantity.concept: quantity for quantity in STANDARD.values()}
     concept = _text(at, place, row.get("concept", name))
-    like = known.get(concept)
+    standard = {quantity.concept: quantity for quantity in STANDARD.values()}
+    like = standard.get(concept) or (None if "dimension" in row else all_concepts().get(concept))
     if like is None and "dimension" not in row:
         raise at.fault(
             place,
-            f"{unknown_name('concept', concept, known)}; a symbol of another meaning is a table with its dimension, "
-            f'e.g. {name} = {{ meaning = "...", dimension = "f/x" }}',
+            f"{unknown_name('concept', concept, all_concepts(), 'fedbounds list --concepts')}; a symbol of another "
+            f'meaning is a table with its dimension, e.g. {name} = {{ meaning = "...", dimension = "f/x" }}',
         )
     try:
         domain = read_domain(row["domain"]) if "domain" in row else like.domain if like else read_domain("[0, inf)")
@@ -519,7 +523,7 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     text = document.get("measure")
     found = re.fullmatch(r"([\w ]+?) over (.+?) of (.+)", text) if isinstance(text, str) else None
     lower = _choice(at, ["bound"], document.get("bound", "upper"), BOUNDS) == "lower"
-    expectation = _text(at, ["expectation"], document.get("expectation", "gradient noise and participation"))
+    expectation = _expectation(at, document.get("expectation", "gradient noise and participation"))
     given = _text(at, ["given"], document.get("given", ""))
     if isinstance(text, Mapping):
         _refuse_unknown(at, ["measure"], text, OF_MEASURE)
@@ -552,16 +556,34 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     )
 
 
-def _setting(at: _Document, text: Any, *, lower: bool) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
-    """The setting in the words of `covers`, and the assumption that a problem lies in it."""
+def _expectation(at: _Document, given: Any) -> str:
+    """What the left-hand side is averaged over, in the order of all files."""
+    text = _text(at, ["expectation"], given)
+    parts = [part for part in re.split(r",\s*(?:and\s+)?|\s+and\s+", text.strip()) if part]
+    for part in parts:
+        if part not in RANDOM:
+            raise at.fault(["expectation"], f'{unknown_name("source of randomness", part, RANDOM)}; "" is for none')
+    listed = [one for one in RANDOM if one in parts]
+    return ", ".join([*listed[:-2], " and ".join(listed[-2:])])
+
+
+def _setting(
+    at: _Document, text: Any, algorithm: str, *, lower: bool
+) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
+    """The setting in the words of `covers` with what the algorithm says, and the assumption that a problem is in it."""
     if text is None:
         return None, ()
     try:
         found = ProblemClass.of(_text(at, ["setting"], text))
     except FedboundsError as error:
         raise at.fault(["setting"], str(error)) from None
-    usual = Cover((tuple((name, frozenset({kind})) for name, kind in sorted(found.supposed.items())),))
-    words = ", ".join(f"{name} {kind}" for name, kind in found.supposed.items())
+    name, kinds = phrases().get(tuple(algorithm.split("-")), ("", ()))
+    if name in OF_METHODS and name not in found.said and kinds != (axis(name).usual,):
+        found = ProblemClass({**found.said, name: kinds})
+    open_axis = "server" if lower and not algorithm else ""  # a lower bound is about every method, or names its own
+    supposed = {name: kind for name, kind in found.supposed.items() if name != open_axis}
+    usual = Cover((tuple((name, frozenset({kind})) for name, kind in sorted(supposed.items())),))
+    words = ", ".join(f"{name} {kind}" for name, kind in supposed.items())
     own = [
         Assumption(
             f"setting-{name}", f"{axis(name).question}: {' or '.join(kinds)}", "its setting",
@@ -584,7 +606,7 @@ def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> t
     for name in _texts(at, where, listed):
         if name not in ASSUMPTIONS:
             hint = f'; one of your own is a table, [{".".join(where)}] {name} = "what must hold"'
-            raise at.fault(where, f"{unknown_name('assumption', name, ASSUMPTIONS)}{hint}")
+            raise at.fault(where, f"{unknown_name('assumption', name, ASSUMPTIONS, 'fedbounds schema theorem')}{hint}")
         found.append(ASSUMPTIONS[name])
     return tuple(found)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fedbounds.bounds.theory.names_by_meaning import all_concepts
 from fedbounds.bounds.theory.theorem_file import (
     AGGREGATES,
     ASSUMPTIONS,
@@ -17,7 +18,7 @@ from fedbounds.bounds.theory.theorem_file import (
     OF_HISTORY,
     OF_MEASURE,
     OF_SOURCE,
-    OF_SYMBOL,
+    RANDOM,
     READ,
 )
 
@@ -37,6 +38,21 @@ def theorem_schema() -> dict[str, Any]:
     expressions = {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "minProperties": 1}
     condition = {"anyOf": [text, {**_table(OF_CONDITION, text), "required": ["text"]}]}
     assumed = {"anyOf": [{**texts, "items": {"enum": sorted(ASSUMPTIONS)}}, {"type": "object"}]}
+    symbol = {
+        "type": "object",
+        "properties": {
+            "concept": {
+                **text,
+                "description": "Its name in all results; fedbounds list --concepts lists them.",
+            },
+            "meaning": {**text, "description": "One phrase."},
+            "latex": {**text, "description": "How it is written."},
+            "domain": {**text, "description": 'Its values, e.g. "(0, inf)" or "integers in [1, inf)".'},
+            "dimension": {**text, "description": 'Its unit in f and x, e.g. "f/x^2" or "1".'},
+            "per_client": {"type": "boolean", "description": "Whether each client has its own."},
+        },
+        "additionalProperties": False,
+    }
     of_form = {
         "terms": {**expressions, "description": "The summands of the bound, NAME = EXPRESSION."},
         "conditions": {"type": "array", "items": condition, "description": 'Relations, e.g. "gamma <= 1/L".'},
@@ -73,6 +89,7 @@ def theorem_schema() -> dict[str, Any]:
         },
         "expectation": {
             **text,
+            "pattern": f"^(({_either(RANDOM)})(, | and |, and |$))*$",
             "description": "What the left-hand side is averaged over; the default is gradient noise and participation, "
             'and "" is for a left-hand side without an expectation.',
         },
@@ -84,8 +101,9 @@ def theorem_schema() -> dict[str, Any]:
         "default": text,
         "symbols": {
             "type": "object",
-            "additionalProperties": {"anyOf": [text, _table(OF_SYMBOL, text, per_client={"type": "boolean"})]},
             "description": 'Symbols that are not standard, e.g. beta = "smoothness".',
+            "propertyNames": {"pattern": r"^[A-Za-z_]\w*$"},
+            "additionalProperties": {"anyOf": [{"enum": [*all_concepts()]}, symbol]},
         },
         "forms": {
             "type": "object",

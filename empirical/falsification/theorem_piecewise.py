@@ -21,6 +21,8 @@ from fedbounds.empirical.falsification.theorem_runs import aggregate_values, ave
 MANY = 1e5  # clients with each function
 MANY_NOISY = 1e30  # so many that the mean of their noise is nothing
 LOCAL_STEPS, ROUNDS = (1, 2, 3, 8), (1, 2, 3, 10, 30, 100)
+MANY_STEPS = (10**2, 10**3, 10**4, 10**5)  # local steps from a fixed point
+MOST_MEASURED = 10**3  # local steps where every model of a round is measured
 STATIONARY_ROUNDS = (10**2, 10**4, 10**8)
 LONGEST = 200  # rounds that are run
 ROUNDING = 1e-14  # of models, gradients and values of a function, relative to the largest that they are sums of
@@ -37,6 +39,7 @@ class PiecewiseClass(NamedTuple):
     bounded: bool = False  # gradients are bounded
     local: bool = True  # several local steps
     noisy: bool = False
+    most: int = max(MANY_STEPS)  # local steps
 
 
 @dataclass(frozen=True)
@@ -99,10 +102,15 @@ class PiecewiseTrial:
         """Of what gradients at these models are sums."""
         return np.abs(self.each.at_knots).max() + self.smoothness * (np.abs(models) + np.abs(self.knots).max())
 
+    def _growth(self, step: float) -> float:
+        """What a round multiplies an error of a local model by, at most."""
+        with np.errstate(over="ignore"):
+            return float((1 + step * np.float64(max(-self.curvatures.min(), 0.0))) ** self.local_steps)
+
     def _model_errors(self, models: np.ndarray, step: float, multiplier: float) -> np.ndarray:
         """By rounding, of models of a run; the server multiplies that of the mean local model."""
-        sums = self.width + np.abs(models) + step * self._largest_gradients(models)
-        return ROUNDING * max(1.0, multiplier) * sums
+        sums = self.width + np.abs(models) + step * self.local_steps * self._largest_gradients(models)
+        return ROUNDING * max(1.0, multiplier) * self._growth(step) * sums
 
     def _value_errors(self, models: np.ndarray) -> np.ndarray:
         """By rounding, of the objective above its least value."""
@@ -155,24 +163,55 @@ class PiecewiseTrial:
         }
         return found if self.many else found | {"objective_weights": np.full(len(self.slopes), 1 / N)}
 
-    def _gradients(self, models: np.ndarray) -> np.ndarray:
-        """Of every client at models of its own, (clients, M) to (clients, M)."""
+    def _gradients(self, models: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of every client at models of its own, (clients, M), with their curvatures and the distance to the next knot.
+
+        That is the one in the direction of a step.
+        """
         place = np.searchsorted(self.knots, models)
         knots = np.concatenate([self.knots[:1], self.knots])
         at = np.concatenate([self.slopes[:, None], self.each.at_knots], axis=1)
-        client = np.arange(len(self.slopes))[:, None]
-        return at[client, place] + self.curvatures[client, place] * (models - knots[place])
+        client, ends = np.arange(len(self.slopes))[:, None], np.concatenate([[-np.inf], self.knots, [np.inf]])
+        curvatures = self.curvatures[client, place]
+        gradients = at[client, place] + curvatures * (models - knots[place])
+        return gradients, curvatures, np.abs(ends[place + (gradients < 0)] - models)
 
-    def _round(self, start: np.ndarray, step: float, multiplier: float) -> np.ndarray:
-        """Mean local models at every iteration of a round, (X,) to (I + 1, X); the last is the server's model."""
+    @np.errstate(all="ignore")  # logarithms of zero, and runs that diverge
+    def _descend(self, models: np.ndarray, step: float, counts: np.ndarray) -> np.ndarray:
+        """The clients' models, (clients, M), after so many local steps each, (M,).
+
+        Between two knots k steps change a gradient by a power of 1 - step * curvature, so that all are taken at once.
+        """
+        left = np.broadcast_to(counts.astype(float), models.shape)
+        while (left > 0).any():
+            gradients, curvatures, away = self._gradients(models)
+            rate = np.log1p(-step * curvatures)
+            needed = np.log1p(-curvatures * away / np.abs(gradients)) / rate  # steps to the knot
+            needed = np.where(curvatures == 0, away / (step * np.abs(gradients)), needed)
+            needed = np.where(np.isnan(needed) | (gradients == 0), np.inf, needed)  # it is never reached
+            needed = np.where(step * curvatures > 1, 1.0, needed)
+            taken = np.minimum(np.maximum(np.ceil(needed), 1), left)
+            moved = np.where(
+                curvatures == 0, -step * taken * gradients, gradients / curvatures * np.expm1(taken * rate)
+            )
+            moved = np.where(taken == 1, -step * gradients, moved)
+            models, left = models + np.where(taken > 0, moved, 0.0), left - taken
+        return models
+
+    def _round(self, start: np.ndarray, step: float, multiplier: float, within: bool = False) -> np.ndarray:
+        """The server's models before and after a round, (2, X); if `within`, mean local models between, (I + 1, X)."""
         models, means = np.tile(start, (len(self.slopes), 1)), [start]
-        for i in range(self.local_steps):
-            models = models - step * self._gradients(models)
+        if not self.noise:
+            counts = np.arange(1, self.local_steps + 1) if within else np.array([self.local_steps])
+            ends = self._descend(np.tile(models, len(counts)), step, np.repeat(counts, len(start)))
+            means += [*ends.mean(0).reshape(len(counts), -1)]
+        for i in range(self.local_steps if self.noise else 0):
+            models = models - step * self._gradients(models)[0]
             means.append(models.reshape(-1, len(start)).mean(0))
-            if self.noise and i + 1 < self.local_steps:
+            if i + 1 < self.local_steps:
                 models = np.concatenate([models - step * self.noise, models + step * self.noise], axis=1)
         means[-1] = start + multiplier * (means[-1] - start)
-        return np.array(means)
+        return np.array(means if within else [start, means[-1]])
 
     def settle(self, step: float, multiplier: float) -> PiecewiseTrial | None:
         """The trial from a fixed point of its rounds, which attracts all nearby models; None if none is found."""
@@ -195,20 +234,17 @@ class PiecewiseTrial:
         """Whether all models of the run stay as near to the start as `NEAR`: a monotone round maps the ends inwards."""
         ends = self.start + NEAR * self.width * np.array([-1, 1])
         below, above = self._round(ends, step, multiplier)[-1] - ends
-        growth = (1 + step * self.smoothness) ** self.local_steps
-        deviation = step * multiplier * self.noise * (self.local_steps / self.clients) ** 0.5 * growth
-        margin = self._model_errors(ends, step, multiplier).max() + MARGIN * deviation
+        deviation = step * multiplier * self.noise * (self.local_steps / self.clients) ** 0.5
+        margin = self._model_errors(ends, step, multiplier).max() + MARGIN * self._growth(step) * deviation
         return bool(below > margin and above < -margin)
 
     @np.errstate(all="ignore")  # a run that diverges overflows
     def left_hand_side(self, measure: Measure, step: float, multiplier: float) -> float:
         """The exact left-hand side of its run, or less by how far models are known."""
-        rounds = 1 if self.stationary else self.rounds
+        rounds, within = 1 if self.stationary else self.rounds, measure.over == "iterations"
         models = np.array([self.start])
         for _ in range(rounds):
-            models = np.append(models, self._round(models[-1:], step, multiplier)[1:, 0])
-        if not (measure.over == "iterations" and self.local_steps > 1):
-            models = models[:: self.local_steps]
+            models = np.append(models, self._round(models[-1:], step, multiplier, within)[1:, 0])
         off = self._model_errors(models, step, multiplier) + (NEAR * self.width if self.stationary else 0.0)
         if measure.aggregate == "average iterate":
             return float(self._values(measure, average_of_iterates(models[:, None])[0], off.max(keepdims=True))[0])
@@ -247,6 +283,8 @@ def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTri
         at_knots = PiecewiseQuadratic(knots, curvatures, slopes).at_knots
         slopes = slopes - at_knots.mean(0)[rng.integers(m)]
     local_steps = int(rng.choice(LOCAL_STEPS[stationary:])) if of.local else 1
+    if of.local and stationary and not noisy and rng.random() < 0.5:
+        local_steps = min(int(rng.choice(MANY_STEPS)), of.most)
     return _bounded_below(
         PiecewiseTrial(
             knots,

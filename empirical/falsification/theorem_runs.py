@@ -35,6 +35,7 @@ INSTANCES: Mapping[str, str] = {"minibatch-sgd": "fedavg", "three-point-compress
 FEDAVG_OF_ALL = ("average-all", "average-participating", "fedau", "fedvarp", "known-participation", "mifa")
 AGGREGATES = ("minimum", "average", "last", "average iterate")
 MEASURED = ("squared gradient norm of f", "function gap", "squared distance to the minimizer")
+ATTRACTS = 1e-9  # how much nearer a round must come to a fixed point
 VIOLATED = 1 + 1e-9  # larger ratios are violations
 STEP_SIZES = ("local_step_size", "server_multiplier", "server_step_size")  # concepts
 # keys of a specification -> the concepts of constants that they are; others must have a default
@@ -176,6 +177,8 @@ def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str
     problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
     within = measure.over == "iterations" and trial.local_steps > 1
     multiplier = sizes.get("server_multiplier", 1.0)
+    if trial.stationary and not within:
+        return value_at_start(measure, trial)  # that after every round
     if kind in MOMENTS and is_random(trial) and measure.aggregate == "average iterate":
         models = _expected_average(algorithm, trial, sizes["local_step_size"], multiplier)
         return _finite(_values(measure, models, trial)[0])
@@ -184,8 +187,7 @@ def left_hand_side(measure: Measure, kind: str, trial: Trial, sizes: Mapping[str
     if within and (kind not in MOMENTS or multiplier != 1):
         raise FedboundsError(f"the models of {kind!r} at the iterations within a round are not known")
     if kind in MOMENTS:
-        models = _local_models(trial, sizes["local_step_size"], multiplier)
-        models = models if within else models[:: trial.local_steps]
+        models = _local_models(trial, sizes["local_step_size"], multiplier, within)
     else:
         models = _simulated_models(algorithm, problem, trial)
     if measure.aggregate == "average iterate":
@@ -209,8 +211,8 @@ def _expected_average(algorithm: Algorithm, trial: Trial, step: float, multiplie
 
     All clients participate: a round multiplies the model by a factor and adds noise, of which the average is a sum.
     """
-    average = average_of_iterates(_local_models(trial, step, multiplier)[:: trial.local_steps])
-    factor = 1 + multiplier * (((1 - step * trial.curvatures) ** trial.local_steps).mean(0) - 1)
+    average = average_of_iterates(_local_models(trial, step, multiplier, within=False))
+    factor = 1 + multiplier * _change(trial, step, trial.local_steps).mean(0)
     weights = np.cumsum(factor ** np.arange(trial.rounds - 1)[:, None], axis=0) / trial.rounds
     variance = _moments(algorithm, replace(trial, rounds=1)).variance[-1] * (weights**2).sum(0)
     minimizer = trial.problem.minimizer().numpy()
@@ -231,24 +233,33 @@ def _expected_values(measure: Measure, algorithm: Algorithm, problem: Quadratic,
 
 
 def _moments(algorithm: Algorithm, trial: Trial) -> Moments:
-    """The exact mean and variances of the models after every round, of which a stationary run has one."""
-    problem, rounds, N = trial.problem, 1 if trial.stationary else trial.rounds, len(trial.centers)
+    """The exact mean and variances of the models after every round."""
+    problem, rounds, N = trial.problem, trial.rounds, len(trial.centers)
     process = Full(N) if trial.participants == N else WithoutReplacement(N, trial.participants)
     return moments(algorithm, problem, process, rounds)
 
 
-def settle(trial: Trial, kind: str, sizes: Mapping[str, float]) -> Trial | None:
+def settle(trial: Trial, sizes: Mapping[str, float]) -> Trial | None:
     """The trial from the distance to the minimizer that stays, in mean square, for ever; None if there is none.
 
-    With one curvature and one dimension, a round multiplies the mean distance by a factor and adds a variance.
+    With one curvature and one dimension, a round multiplies the mean distance by a factor and adds a variance. Without
+    randomness it is the fixed point of the round, an affine map.
     """
-    problem, algorithm = trial.problem, make_algorithm(kind, trial, sizes)
-    minimizer = problem.minimizer().numpy()
-    near, far = (_moments(algorithm, replace(trial, start=minimizer + away, rounds=1)) for away in (0.0, 1.0))
-    factor = far.mean[-1] - minimizer
-    if (np.abs(factor) >= 1).any():
+    multiplier = sizes.get("server_multiplier", 1.0)
+    if not is_random(trial):
+        change = _change(trial, sizes["local_step_size"], trial.local_steps)
+        pull = -multiplier * change.mean(0)
+        if not ((pull > ATTRACTS) & (pull < 2 - ATTRACTS)).all():
+            return None
+        return replace(trial, start=(change * trial.centers).sum(0) / change.sum(0))
+    step, (N, S, a) = sizes["local_step_size"], (len(trial.centers), trial.participants, trial.curvatures[0])
+    change, twice = (_change(trial, step, count)[0] for count in (trial.local_steps, 2 * trial.local_steps))
+    pull = -multiplier * change
+    if not ((pull > ATTRACTS) & (pull < 2 - ATTRACTS)).all():
         return None
-    return replace(trial, start=minimizer + np.sqrt(near.variance[-1] / (1 - factor**2)))
+    noise = (step * trial.noise) ** 2 / S * twice / (step * a * (step * a - 2))  # the powers of (1 - step * a)^2
+    variance = noise + change**2 * trial.centers.var(0) * (N - S) / (S * max(N - 1, 1))
+    return replace(trial, start=trial.centers.mean(0) + multiplier * np.sqrt(variance / (pull * (2 - pull))))
 
 
 def _values(measure: Measure, models: np.ndarray, trial: Trial) -> np.ndarray:
@@ -270,13 +281,21 @@ def value_at_start(measure: Measure, trial: Trial) -> float:
     return float(_values(measure, trial.start[None], trial)[0])
 
 
-def _local_models(trial: Trial, step: float, multiplier: float) -> np.ndarray:
-    """The mean local models of FedAvg at every iteration, (T I + 1, d); the last of a round is the server's."""
-    shrink = (1 - step * trial.curvatures) ** np.arange(1, trial.local_steps + 1)[:, None, None]  # (I, N, d)
+def _change(trial: Trial, step: float, count: int | np.ndarray) -> np.ndarray:
+    """(1 - step * curvature)^count - 1, by which local steps move the models from the centers."""
+    with np.errstate(all="ignore"):
+        powers = (1 - step * trial.curvatures) ** count - 1
+        return np.where(step * trial.curvatures < 1, np.expm1(count * np.log1p(-step * trial.curvatures)), powers)
+
+
+def _local_models(trial: Trial, step: float, multiplier: float, within: bool) -> np.ndarray:
+    """The models of FedAvg after every round, (T + 1, d); if `within`, the mean local ones at every iteration, too."""
+    counts = np.arange(1, trial.local_steps + 1) if within else np.array([trial.local_steps])
+    change = _change(trial, step, counts[:, None, None])  # (I or 1, N, d)
     models = [trial.start[None]]
-    for _ in range(trial.rounds):
+    for _ in range(1 if trial.stationary else trial.rounds):
         before = models[-1][-1]
-        means = (trial.centers + shrink * (before - trial.centers)).mean(1)
+        means = before + (change * (before - trial.centers)).mean(1)
         if multiplier != 1:
             means[-1] = before + multiplier * (means[-1] - before)
         models.append(means)

@@ -20,6 +20,8 @@ from fedbounds.bounds.theory.problem_class import axis
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.theorem_file import TheoremFile
 from fedbounds.empirical.falsification.theorem_piecewise import (
+    MANY_STEPS,
+    MOST_MEASURED,
     STATIONARY_ROUNDS,
     PiecewiseClass,
     PiecewiseTrial,
@@ -57,6 +59,8 @@ FREE = ("descent_share",)  # concepts of constants of a theorem that hold at eve
 STRICT = 1e-9  # relative distance of a constant from a cap that it may not meet
 QUADRATICS, PIECEWISE = "quadratics", "piecewise quadratics"
 Instance = Trial | PiecewiseTrial
+# concepts of what is finite, or known, only where the gradients of clients differ by a bounded amount
+DIVERGENCES = ("gradient_divergence_sup", "mean_gradient_divergence", "heterogeneity_offset", "relative_dissimilarity")
 OPTIONAL = {"kept": "initial_gradient_error", "proximal": "proximal_parameter"}  # numbers of a trial -> their concepts
 
 
@@ -67,6 +71,7 @@ class Scope(NamedTuple):
     local: bool
     sampled: bool
     simulated: bool  # each round is run
+    most: int = max(MANY_STEPS)  # local steps of a run that starts where it stays
 
 
 class Family(NamedTuple):
@@ -88,6 +93,7 @@ def search_violation(
     if not families:
         return Finding("warning", "search", form.name, "no run was searched for a violation: gradients are bounded")
     rng, best, most, count, family = np.random.default_rng(seed), None, -np.inf, 0, families[0]
+    steps: set[int] = set()  # local steps of the runs that were compared
     built: tuple[float, Instance | None] = -np.inf, None  # the largest ratio with few clients
     for count in range(TRIALS + CLIMB):
         climbs = best is not None and count >= TRIALS
@@ -100,6 +106,8 @@ def search_violation(
             if not families:
                 return Finding("warning", "search", form.name, f"no run was searched for a violation: {error}")
             continue
+        if ratio > -np.inf:
+            steps.add(trial.local_steps)
         if ratio > most:
             best, most, family = trial, ratio, drawn
         if ratio > built[0] and _clients(trial) <= BUILT:
@@ -113,12 +121,11 @@ def search_violation(
     if built[1] is not None and built[0] > VIOLATED:
         most, best = built
     names = [one.name for one in families]
-    noisy, local, sampled, _ = scope
-    kinds = [f"with{'' if noisy else 'out'} noise", "local steps" if local else "one local step"]
-    kinds += ["sampled clients" if sampled else "all clients"]
+    local = f"{min(steps)} to {max(steps)} local steps" if scope.local else "one local step"
+    kinds = [f"with{'' if scope.noisy else 'out'} noise", local, "sampled clients" if scope.sampled else "all clients"]
     kind = simulated_kind(theorem.algorithm)
     kinds += [f"as {kind}"] if theorem.algorithm != kind else []
-    if local and _shares_hessian(theorem) and PIECEWISE not in names:
+    if scope.local and _shares_hessian(theorem) and PIECEWISE not in names:
         kinds += ["equal Hessians, so that the drift of local steps by heterogeneity is not tested"]
     if most > VIOLATED and _clients(best) > BUILT:
         kinds += [f"none with {BUILT} clients or fewer violates it"]
@@ -152,7 +159,7 @@ def _families(theorem: TheoremFile, scope: Scope) -> list[Family]:
         usual = "strongly-convex" if "strong_convexity" in _concepts(theorem) else "convex"
         least = axis("objective").with_special_cases(said.get("objective", (usual,)))[-1]
         same = said.get("heterogeneity") == ("none",)
-        of = PiecewiseClass(least, same, bounded, scope.local, scope.noisy)
+        of = PiecewiseClass(least, same, bounded, scope.local, scope.noisy, scope.most)
         found.append(
             Family(PIECEWISE, lambda rng: draw_piecewise(of, rng), lambda one, rng: piecewise_nearby(one, of, rng))
         )
@@ -176,13 +183,14 @@ def _no_search(theorem: TheoremFile, form: Form) -> str:
 def _shares_hessian(theorem: TheoremFile) -> bool:
     """Whether clients can differ only in their linear part: a finite divergence of quadratics needs equal Hessians."""
     said = {} if theorem.setting is None else theorem.setting.said
-    return "bounded" in said.get("heterogeneity", ()) or bool(
-        {"gradient_divergence_sup", "mean_gradient_divergence"} & _concepts(theorem)
-    )
+    return "bounded" in said.get("heterogeneity", ()) or bool({*DIVERGENCES} & _concepts(theorem))
 
 
 def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
-    said = {} if theorem.setting is None else theorem.setting.said
+    measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
+    drifts = scope.local and not (scope.simulated or _shares_hessian(theorem) or said.get("heterogeneity") == ("none",))
+    if drifts and rng.random() < 0.3:
+        return _draw_drifting(scope, rng)
     if (scope.noisy or scope.sampled) and rng.random() < 0.4:
         return _draw_stationary(theorem, scope, rng)
     N, d = int(rng.choice([1, 2, 3, 5])), int(rng.choice([1, 1, 2, 3]))
@@ -201,7 +209,9 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
     if rng.random() < 0.4:  # near the minimizer, where noise and drift are most of what is measured
         start = (curvatures * centers).sum(0) / curvatures.sum(0) + start * 10 ** rng.uniform(-3, 0)
     local_steps = int(rng.choice([1, 1, 2, 3, 8])) if scope.local else 1
-    noisy = scope.noisy and (local_steps == 1 or theorem.result.measure.over != "iterations")
+    if scope.local and not scope.simulated and measure.over == "rounds" and rng.random() < 0.2:
+        local_steps = int(rng.choice(MANY_STEPS))
+    noisy = scope.noisy and (local_steps == 1 or measure.over != "iterations")
     return Trial(
         curvatures,
         centers,
@@ -217,13 +227,32 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
     )
 
 
+def _draw_drifting(scope: Scope, rng: np.random.Generator) -> Trial:
+    """A run of which nothing but the drift of local steps is measured: it starts at the fixed point of its rounds."""
+    N, d = int(rng.choice([2, 2, 3, 5])), int(rng.choice([1, 1, 2]))
+    curvatures = rng.uniform(0.05, 1, (N, d)) if rng.random() < 0.5 else 10 ** rng.uniform(-2, 0, (N, d))
+    curvatures[rng.integers(N)] = 1.0
+    return Trial(
+        curvatures,
+        rng.standard_normal((N, d)),
+        0.0,
+        np.zeros(d),
+        min(int(rng.choice([2, 3, 8, *MANY_STEPS])), scope.most),
+        int(rng.choice(STATIONARY_ROUNDS)),
+        N,
+        rng.choice([1, 1, 0.5, 0.1], 3),
+        float(10 ** rng.uniform(-1, 1.5)),
+        stationary=True,
+    )
+
+
 def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
     """A run of which nothing but noise and sampling is measured: its models stay near the minimizer, in mean square.
 
     The average of such models comes nearer to it, so that runs of a theorem about them start at the minimizer.
     """
     measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
-    N, average = int(rng.choice([1, 2, 8, 32, 32])), measure.aggregate == "average iterate"
+    N, average = int(rng.choice([1, 2, 8, 32, 32, 1000])), measure.aggregate == "average iterate"
     sampled = scope.sampled and N > 1 and rng.random() < 0.6 and said.get("heterogeneity") != ("none",)
     noisy = scope.noisy and not (sampled and rng.random() < 0.7)
     spread = float(10 ** rng.uniform(-1, 2)) if sampled and not (noisy and rng.random() < 0.5) else 0.0
@@ -232,7 +261,7 @@ def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generato
         spread * rng.standard_normal((N, 1)),
         float(10 ** rng.uniform(-1, 1)) if noisy else 0.0,
         np.zeros(1),
-        int(rng.choice([1, 2, 4, 8])) if scope.local and measure.over != "iterations" else 1,
+        int(rng.choice([1, 2, 4, 8, *MANY_STEPS])) if scope.local and measure.over != "iterations" else 1,
         int(rng.choice(ROUNDS if average else STATIONARY_ROUNDS)),
         int(rng.choice([1, max(N // 2, 1), N - 1])) if sampled else N,
         rng.choice([1, 0.1, 0.01, 0.001], 3),
@@ -254,7 +283,8 @@ def _scope(theorem: TheoremFile, form: Form) -> Scope:
     if kind not in MOMENTS:
         return Scope(False, local, False, True)
     sampled = sampled and theorem.algorithm not in FEDAVG_OF_ALL
-    return Scope(noisy, local, sampled and measure.over == "rounds" and measure.aggregate != "average iterate", False)
+    sampled = sampled and measure.over == "rounds" and measure.aggregate != "average iterate"
+    return Scope(noisy, local, sampled, False, MOST_MEASURED if measure.over == "iterations" else max(MANY_STEPS))
 
 
 def _may_be_noisy(theorem: TheoremFile) -> bool:
@@ -302,7 +332,7 @@ def _ratio(theorem: TheoremFile, form: Form, trial: Instance) -> tuple[float, In
     measure, kind = form.measure or theorem.result.measure, simulated_kind(theorem.algorithm)
     if trial.stationary:
         step, multiplier = _fedavg_steps(sizes, measure, trial)
-        settled = settle(trial, kind, sizes) if isinstance(trial, Trial) else trial.settle(step, multiplier)
+        settled = settle(trial, sizes) if isinstance(trial, Trial) else trial.settle(step, multiplier)
         found = None if settled is None else _evaluate_trial(theorem.result, form, settled)
         if settled is None or found is None:
             return -np.inf, trial
@@ -334,12 +364,14 @@ def _fedavg_steps(sizes: Mapping[str, Any], measure: Measure, trial: Instance) -
 def _evaluate_trial(result: Result, form: Form, trial: Instance) -> tuple[float, dict[str, Any]] | None:
     """The bound, and the constants by concept; None where a condition fails or a constant does not exist."""
     known = exact_constants(trial, trial.problem) if isinstance(trial, Trial) else trial.constants()
+    if "mean_gradient_divergence" in known:
+        known = known | _dissimilarity(float(known["mean_gradient_divergence"]), result)
     needed = {n: result.notation[n].concept for n in result.notation if n in form.needs - form.prescribes.keys()}
     steps = {name: c for name, c in needed.items() if c in (*STEP_SIZES, *FREE)}
-    if missing := sorted(c for n, c in needed.items() if c not in known and n not in steps):
-        if "divergence" in " ".join(missing):
+    if missing := sorted(n for n, c in needed.items() if c not in known and n not in steps):
+        if all(needed[n] in DIVERGENCES for n in missing):
             return None  # it does not exist for different Hessians
-        raise FedboundsError(f"the constant {missing[0]} is not known of a quadratic")
+        raise FedboundsError(_what_is_missing(missing[0], needed[missing[0]], known))
     constants: dict[str, Any] = {n: known[c] for n, c in needed.items() if n not in steps}
     if not all(np.isfinite(value).all() for value in constants.values()):
         return None
@@ -349,6 +381,26 @@ def _evaluate_trial(result: Result, form: Form, trial: Instance) -> tuple[float,
     if not at.valid or not np.isfinite(at.value):
         return None
     return float(at.value), known | sizes_by_concept(constants, at)
+
+
+def _dissimilarity(divergence: float, result: Result) -> dict[str, float]:
+    """Offset and factor of (1/N) sum_n |grad F_n|^2 <= offset^2 + factor^2 |grad f|^2, whose left side is the variance
+    of the gradients over the clients and |grad f|^2.
+
+    Without an offset there is a factor only for equal clients.
+    """
+    alone = all(quantity.concept != "heterogeneity_offset" for quantity in result.notation.values())
+    factor = np.inf if alone and divergence else 1.0
+    return {"heterogeneity_offset": divergence, "relative_dissimilarity": factor}
+
+
+def _what_is_missing(name: str, concept: str, known: Mapping[str, Any]) -> str:
+    """What to change where no test problem has a constant."""
+    has = f"{name} has no concept" if name == concept else f"the concept {concept} of {name} is not one of these"
+    return (
+        f"the search computes a constant of its quadratics by its concept in [symbols], and {has}; give {name} the "
+        f"one that it means, of {', '.join(sorted({*known, *STEP_SIZES}))}; if none does, there is no search"
+    )
 
 
 def _depth(form: Form, name: str, above: tuple[str, ...]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -23,14 +24,15 @@ from fedbounds.bounds.audit.ledger import (
 )
 from fedbounds.bounds.audit.tested_conditions import untested_conditions
 from fedbounds.bounds.comparison.improvements import Improvement, improvements
-from fedbounds.bounds.comparison.result_graph import IMPROVES, USES, all_edges, edges_around
+from fedbounds.bounds.comparison.result_graph import IMPROVES, USES, Edge, all_edges, edges_around
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
 from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.theory.feasible_set import feasible_set
+from fedbounds.bounds.theory.names_by_meaning import all_concepts
 from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
-from fedbounds.bounds.theory.registry import load, named_papers, paper, paper_names, papers, statements
+from fedbounds.bounds.theory.registry import add_theorems, load, named_papers, paper, paper_names, papers, statements
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.statement import Statement
 from fedbounds.bounds.theory.symbols import Derived, Notation
@@ -59,14 +61,20 @@ QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a c
 @click.command("list")
 @paper_option
 @click.option("--all", "whole", is_flag=True, help="Include lemmas, remarks, definitions and equations.")
+@click.option("--concepts", is_flag=True, help="List the concepts of constants instead: symbol, unit and meaning.")
 @json_option
-def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
+def list_results(wanted: str | None, whole: bool, concepts: bool, as_json: bool) -> None:
     """List theorems, corollaries and propositions: key, kind, verdict and title.
 
     The papers whose results are verified come first, then the reference theorems of the field (--paper references lists
     these alone). The verdict is that of the default form; it is "order only" for a bound with hidden constants, and
     "unread", with an asterisk, for a theorem that was written from memory.
     """
+    if concepts:
+        if whole:
+            raise FedboundsError("--all is for results, and --concepts lists concepts; leave out --all")
+        list_concepts(wanted, as_json)
+        return
     found = named_papers(wanted) if wanted else list(papers(references=True))
     if as_json:
         rows = [
@@ -95,6 +103,20 @@ def list_results(wanted: str | None, whole: bool, as_json: bool) -> None:
         click.echo(f"{hidden} more lemmas, remarks, definitions and equations: --all")
 
 
+def list_concepts(wanted: str | None, as_json: bool) -> None:
+    """Print the concepts of theorem files, or of a paper, each with a symbol for it."""
+    found = list(all_concepts().values())
+    if wanted:
+        notations = [result.notation for one in named_papers(wanted) for result in one.results]
+        found = [*{q.concept: q for notation in notations for q in notation.values()}.values()]
+    if as_json:
+        emit("concepts", {"concepts": [{"symbol": q.name} | {n: str(getattr(q, n)) for n in QUANTITY} for q in found]})
+        return
+    width, own = max(len(q.concept) for q in found), max(len(q.name) for q in found)
+    for q in found:
+        click.echo(f"{q.concept:<{width}}  {q.name:<{own}}  {q.dimension!s:<9}  {q.meaning}")
+
+
 @click.command("show")
 @key_argument
 @form_option
@@ -116,8 +138,12 @@ def show(
     KEY may also be a definition, an assumption, an equation or a remark in `fedbounds list`, or the number of an
     equation, e.g. fedau/B.4.4, which lists every result and every proof step about it.
     """
+    if key.endswith(".toml") and style in ("bibtex", "graph"):
+        key = _add_file(key)
     if style == "bibtex":
         loaded = paper(key.partition("/")[0])
+        if not loaded.bibtex:
+            raise FedboundsError(f"{loaded.key} has no BibTeX entry; in a theorem file it is the key bibtex")
         print_answer(as_json, "show", {"paper": loaded.key, "bibtex": loaded.bibtex}, lambda: loaded.bibtex)
         return
     if out and style != "graph":
@@ -142,6 +168,17 @@ def show(
         click.echo(as_text(result.form(form), result.notation))
     else:
         click.echo(describe(result, chosen if form or whole else [result.form(None)]))
+
+
+def _add_file(path: str) -> str:
+    """The key of the theorem of a file, which joins the results unless it comes with fedbounds."""
+    result = load(path)
+    if result.paper not in paper_names():
+        add_theorems(path)
+        all_edges.cache_clear()
+    elif load(result.key).file != result.file and not os.path.samefile(load(result.key).file, result.file):
+        raise FedboundsError(f"{path}: the key {result.key} is that of another file; change one of them")
+    return result.key
 
 
 def show_statement(one: Statement, form: str | None, style: str | None, as_json: bool) -> None:
@@ -188,7 +225,7 @@ def describe_uses(key: str, claims: Iterable[Improvement] = ()) -> str:
         edges = [edge for edge in all_edges() if (edge.relation == USES) == rests]
         for edge in edges:
             if edge[side] == at and (other := edge[1 - side]) not in above:
-                relation = "" if edge.relation in (USES, IMPROVES) else f"   ({edge.relation})"
+                relation = "" if edge.relation in (USES, IMPROVES) else f"   ({_relation(edge)})"
                 again = other in seen and any(other in e[side : side + 1] for e in edges)
                 yield f"{indent}{other}   {load(other).title}{relation}{' (see above)' if again else ''}"
                 if not again:
@@ -203,6 +240,12 @@ def describe_uses(key: str, claims: Iterable[Improvement] = ()) -> str:
     if said := [f"    {one}" for one in claims]:
         lines += ["", "  what its paper, or another, says of the two", *said]
     return "\n".join(lines)
+
+
+def _relation(edge: Edge) -> str:
+    """What a paper says of two results, in words."""
+    said = (one for one in improvements(edge.result) if one.against == edge.used and one.relation == edge.relation)
+    return next((one.shown_relation for one in said), edge.relation)
 
 
 def as_text(form: Form, notation: Notation) -> str:

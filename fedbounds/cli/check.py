@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,18 @@ import click
 import numpy as np
 
 from fedbounds.bounds.advice.reference_check import compare_with_references
-from fedbounds.bounds.advice.theorem_check import Finding, check_result, summarize_checks, worst
+from fedbounds.bounds.advice.symbol_check import check_symbols, describe_symbols
+from fedbounds.bounds.advice.theorem_check import (
+    Finding,
+    check_result,
+    summarize_checks,
+    worst,
+)
 from fedbounds.bounds.display.plain_text import both_sides, number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.user_files import read_toml
-from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.theorem_file import TheoremFile, read_theorem_file
 from fedbounds.cli import options
 from fedbounds.cli.options import Count, PathArgument
@@ -30,6 +37,7 @@ APPLIES = {  # what is checked -> the options that are about it
     "a run file": ("against", "assume", "settings", "source"),
     "--step": ("steps", "against", "settings", "source"),
 }
+OTHER_NAMES = {"local-sgd": "fedavg", "local-gd": "fedavg", "sgd": "minibatch-sgd"}  # of kinds of algorithms
 OF_RUN = ("problem", "problems", "participations", "algorithms", "rounds")  # keys that only a run file has
 
 
@@ -71,10 +79,10 @@ def check(
 ) -> int:
     """Check a theorem file, a training configuration, or a formula of a step size.
 
-    A theorem file: units of every term, condition and step size; conditions that never bind or cannot hold together;
-    step sizes that violate a condition; signs, monotonicity and limits; the reference theorems of its class; and a
-    search for a run of the algorithm, with an exact left-hand side, that violates the bound. Exits with 1 if there is
-    an error.
+    A theorem file: the meaning of every symbol; units of every term, condition and step size; conditions that never
+    bind or cannot hold together; step sizes that violate a condition; signs, monotonicity and limits; constants without
+    an assumption of the setting, and the reverse; the reference theorems of its class; and a search for a run of the
+    algorithm, with an exact left-hand side, that violates the bound. Exits with 1 if there is an error.
 
     A training configuration (a file of fedbounds run): whether a theorem covers it, which condition fails and the
     largest legal step size, what excludes it, and which constants must be given. Nothing is trained. Exits with 1 if
@@ -108,15 +116,19 @@ def check(
     if no_search and _is_given("seed"):
         raise FedboundsError("--seed is for the search for a violation, which --no-search leaves out; give one of them")
     theorem = read_theorem_file(file)
-    findings = [*check_result(theorem.result), *compare_with_references(theorem)]
-    if not no_search:
+    findings = [*check_result(theorem.result), *check_symbols(theorem), *compare_with_references(theorem)]
+    unknown = _unknown_algorithm(theorem)
+    findings += unknown
+    if not no_search and not unknown:
         findings += _search(theorem, seed)
     if worst_case:
         findings += _worst_cases(theorem)
-    passed, left_out = summarize_checks(theorem.result, findings, _left_out(theorem, no_search, worst_case))
+    left_out = _left_out(theorem, "--no-search" if no_search else "unknown algorithm" if unknown else "", worst_case)
+    passed, left_out = summarize_checks(theorem.result, findings, left_out)
     answer = {
         "file": file,
         "key": theorem.result.key,
+        "symbols": describe_symbols(theorem),
         "findings": [_row(theorem, one) for one in findings],
         "passed": passed,
         "not_made": left_out,
@@ -151,11 +163,27 @@ def _search(theorem: TheoremFile, seed: int) -> list[Finding]:
     return found
 
 
-def _left_out(theorem: TheoremFile, no_search: bool, worst_case: bool) -> dict[str, str]:
+def _unknown_algorithm(theorem: TheoremFile) -> list[Finding]:
+    """An error if the kind of the algorithm is another name or a misspelling of a known one."""
+    from fedbounds.empirical.algorithms.spec import algorithms
+
+    kind = theorem.algorithm
+    known = {*algorithms(), *(result.algorithm for one in papers(references=True) for result in one.results)} - {""}
+    if not kind or kind in known:
+        return []
+    near = [OTHER_NAMES[kind]] if kind in OTHER_NAMES else get_close_matches(kind, known, n=1, cutoff=0.8)
+    text = f"unknown algorithm {kind!r}; did you mean {' '.join(near)}?"
+    variant = any(kind.startswith(f"{one}-") for one in near)  # as scaffold-m, a method of its own
+    return [Finding("error", "algorithm", "", text, ("algorithm",))] if near and not variant else []
+
+
+def _left_out(theorem: TheoremFile, no_search: str, worst_case: bool) -> dict[str, str]:
     """Why checks against other theorems and runs are not made."""
-    found = {"search": "--no-search"} if no_search else {}
+    found = {"search": no_search} if no_search else {}
     if theorem.setting is None or theorem.result.measure.lower:
         found["references"] = "it is a lower bound" if theorem.setting else "the file has no setting"
+    if theorem.setting is None:
+        found["symbols"] = "the file has no setting"
     return found if worst_case else {**found, "worst case": "add --worst-case"}
 
 
@@ -172,16 +200,20 @@ def _row(theorem: TheoremFile, finding: Finding) -> dict[str, Any]:
 def describe(
     theorem: TheoremFile, findings: Sequence[Finding], passed: Sequence[str], left_out: Mapping[str, str]
 ) -> str:
-    """A line for each finding, with the line of the file that it is about, and the constants at which it shows.
+    """A line for each symbol and for each finding, with its line in the file and the constants at which it shows.
 
     Then the checks that passed, and those that were not made.
     """
     several = len(theorem.result.forms) > 1
     lines = [f"{theorem.result.key}   {theorem.result.file}", ""]
+    for row in describe_symbols(theorem):
+        concept = f"concept {row['concept']}" if row["concept"] else "no concept"
+        lines += options.hanging(f"{row['name']:<8}  ", f"{row['meaning']}   ({concept})")
+    lines.append("")
     for one in findings:
         place = theorem.line(one.place) if one.place else 0
         where = f"line {place}" if place else ""
-        form = f"[{one.form}] " if several else ""
+        form = f"[{one.form}] " if several and one.form else ""
         lines += options.hanging(f"{MARKS[one.level]}  {one.check:<11} {where:<8} ", f"{form}{one.text}")
         if one.at and one.level != "ok":
             lines += options.hanging(" " * 30 + "at ", one.shown_at)

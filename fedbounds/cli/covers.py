@@ -109,7 +109,7 @@ def describe(found: Covered, everything: bool = False) -> str:
 
 def _covering(row: Coverage, setting: ProblemClass) -> Iterator[str]:
     mark = f", {row.mark}" if row.mark else ""
-    yield f"  {row.key} [{row.form}{mark}]"
+    yield f"  {row.key} [{row.form}{mark}]{f'   {row.about}' if row.about else ''}"
     yield from hanging("      bounds ", str(row.measure))
     if row.uses:
         yield from hanging("      uses ", ", ".join(row.uses))

@@ -6,6 +6,9 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from fedbounds.bounds.comparison.method_map import MethodMap
 from fedbounds.figures.charts.comparison import describe_settings, name_row
@@ -71,10 +74,14 @@ def method_map_picture(
             lines = axes.contour(
                 table.x_values, table.y_values, advantage, levels=levels, colors="black", linewidths=0.7
             )
-            for words in axes.clabel(lines, fmt=lambda v: rf"$\times${v:g}", fontsize=7, inline=False):
-                words.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})
+            handles.append(Line2D([], [], color="black", linewidth=0.7, label="second smallest bound / smallest"))
+        handles += [Patch(facecolor="none", label=f"{name}: smallest nowhere") for name in nowhere]
         axes.set(xscale=_scale(table.x_values), yscale=_scale(table.y_values))
         axes.set(xlim=table.x_values[[0, -1]], ylim=table.y_values[[0, -1]])
+        if levels:
+            places = [_innermost(axes, line) for segments in lines.allsegs for line in segments if len(line) > 1]
+            for words in axes.clabel(lines, fmt=lambda v: rf"$\times${v:g}", fontsize=7, inline=False, manual=places):
+                words.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})
         axes.set_xlabel(x_label or f"{table.x}: {table.x_meaning}")
         axes.set_ylabel(y_label or f"{table.y}: {table.y_meaning}")
         figure.legend(handles=handles, loc="outside lower center", ncols=1 if max(map(len, names)) > 32 else 2)
@@ -104,6 +111,13 @@ def method_map_picture(
         curves,
         provenance,
     )
+
+
+def _innermost(axes: Axes, line: np.ndarray) -> tuple[float, float]:
+    """The point of a line (points, 2) that is farthest from the frame of the axes."""
+    inside = axes.transAxes.inverted().transform(axes.transData.transform(line))
+    x, y = line[int(np.minimum(inside, 1 - inside).min(axis=1).argmax())]
+    return float(x), float(y)
 
 
 def name_bounds(table: MethodMap, labels: Sequence[str] = ()) -> list[str]:

@@ -369,6 +369,19 @@ def test_optimal_steps_rounds_and_comparisons_are_documents_too():
     assert (table["vary"], table["settings"], table["written"]) == ("T", [8, 80], [])
 
 
+def test_the_concepts_are_listed_with_symbol_unit_and_meaning():
+    rows = {row["concept"]: row for row in json.loads(run("list", "--concepts", "--json")[1])["concepts"]}
+    concepts = {q.concept for result in fedbounds.results() for q in result.notation.values()}
+    assert concepts <= rows.keys() and rows["smoothness"]["symbol"] == "L"
+    assert rows["relative_dissimilarity"]["domain"] == "[1, inf)"
+    lines = [line.split(None, 3) for line in run("list", "--concepts")[1].splitlines()]
+    assert ["smoothness", "L", "f/x^2", "smoothness of every F_n"] in lines and len(lines) == len(rows)
+    only = run("list", "--concepts", "--paper", "karimireddy-2020", "--json")[1]
+    own = {row["concept"] for row in json.loads(only)["concepts"]}
+    assert "heterogeneity_offset" in own < rows.keys() and "window_divergence" not in own
+    assert run("list", "--concepts", "--all")[0] == 2
+
+
 @pytest.mark.parametrize("name", ["list", "show", "eval", "optimize", "rounds", "compare"])
 def test_every_command_explains_itself(name):
     place, _, function = command_line.COMMANDS[name][0].partition(":")

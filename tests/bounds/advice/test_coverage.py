@@ -20,7 +20,8 @@ from fedbounds.bounds.theory import assumptions as common
 from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION, SMOOTH, Assumption
 from fedbounds.bounds.theory.problem_class import ASKED, ProblemClass, box, phrases, where
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
-from fedbounds.bounds.theory.registry import PAPERS, load, paper, paper_module
+from fedbounds.bounds.theory.registry import PAPERS, REFERENCES, load, paper, paper_module
+from fedbounds.bounds.theory.theorem_file import build_theorem, read_theorem_file
 from tests.command_line import run
 
 STRONGER = {name: axis.special_cases for name, axis in AXES.items()}  # whoever knows a kind knows the next as well
@@ -145,6 +146,47 @@ def test_minimax_settings_are_those_of_sharma_et_al():
     assert found.of("fed-norm-sgda/theorem-4").only_if == {"gradients": ("bounded",)}
 
 
+AVERAGES = ("", "fedavg", "generalized-fedavg", "minibatch-sgd", "local-sgda", "synchronous-sgda", "c-vfl")
+OTHER_METHODS = [
+    one
+    for one in (read_theorem_file(result.file) for name in REFERENCES for result in paper(name).results)
+    if one.algorithm not in AVERAGES
+]
+
+
+@pytest.mark.parametrize("file", OTHER_METHODS, ids=lambda file: file.result.key)
+def test_a_theorem_about_another_method_covers_no_run_of_averaging(file):
+    plain = {"server": ("averaging",), "local-optimizer": ("sgd",)}
+    row = coverage(file.result, file.result.form(), (), ProblemClass({**file.setting.said, **plain}))
+    assert row.answer == "not covered" and row.about == f"about {file.algorithm}"
+    assert {a.name for a in row.excluded} <= {"setting-server", "setting-local-optimizer"}
+
+
+def test_the_algorithm_of_a_file_says_what_its_server_does():
+    text = {"setting": "non-convex, full participation", "measure": "last over rounds of function gap"}
+    for algorithm, server in (("scaffold", "control-variates"), ("fedadam", "adaptive"), ("mifa", "memory")):
+        made = build_theorem({**text, "key": "draft/x", "terms": {"a": "F"}, "algorithm": algorithm}, "x.toml")
+        assert made.setting.said["server"] == (server,)
+    made = build_theorem({**text, "key": "draft/x", "terms": {"a": "F"}, "algorithm": "fedavg"}, "x.toml")
+    assert "server" not in made.setting.said
+
+
+def test_a_theorem_that_is_not_about_fedavg_names_its_method():
+    setting = "non-convex, unbounded heterogeneity, full participation, local steps, bounded variance"
+    out = run("covers", f"{setting}, server=averaging")[1].partition("Not covered")[0]
+    assert "scaffold" not in out and "mifa" not in out
+    out = run("covers", f"{setting}, any server")[1].partition("Not covered")[0]
+    assert "scaffold-nonconvex [printed, order only]   about scaffold\n" in out and "if server: memory" in out
+    assert "gu-2021/mifa [printed] (about mifa; order only)" in run("table", "--class", f"{setting}, stored updates")[1]
+    plain = "non-convex, bounded heterogeneity, full participation, local steps, bounded variance"
+    assert "   about " not in run("covers", plain, "--paper", "yang-2021")[1].partition("Not covered")[0]
+
+
+def test_a_lower_bound_about_every_method_holds_whatever_the_server_does():
+    setting = "non-convex, unbounded heterogeneity, full participation, local steps, bounded variance, scaffold"
+    assert covers(setting).of("arjevani-2023/lower-bound-bounded-variance").answer == "covered"
+
+
 def test_a_refuted_form_covers_nothing_and_says_why():
     found = covers("strongly convex, uniform sampling, heavy-tailed, bounded gradients, local steps")
     printed = found.of("fedmrn/theorem-1", "printed")
@@ -225,6 +267,11 @@ def test_every_phrase_means_one_thing_and_is_found_by_itself():
     [
         ("unknwon rates", "did you mean unknown rates"),
         ("quantum", "unknown property of a setting 'quantum'"),
+        (
+            "bounded gradient dissimilarity",
+            "'bounded gradient dissimilarity'; did you mean bounded dissimilarity (hetero",
+        ),
+        ("bounded gradient dissimilarity", "or gradient dissimilarity (heterogeneity: at most a constant plus"),
         ("iid, non-iid", "contradicts itself: 'noniid' after 'iid'"),
         ("participation=alll", "did you mean all?"),
         ("participants=all", "did you mean participation"),

@@ -53,6 +53,14 @@ def test_a_bound_that_falls_faster_than_a_lower_bound_is_false(tmp_path: Path) -
     assert status == 1 and "references" in out and "false: it falls as T^(-1)" in out
 
 
+def test_a_lower_bound_excludes_every_method(tmp_path: Path) -> None:
+    file = tmp_path / "draft.toml"
+    text = DRAFT.format(**USUAL).replace("fedavg", "scaffold")
+    file.write_text(text, encoding="utf-8")
+    said = [f.text for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]
+    assert any("arjevani-2023/lower-bound-bounded-variance" in text for text in said)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -157,6 +165,14 @@ def test_a_bound_far_above_one_of_its_class_is_told_the_factor() -> None:
 
     assert times(100) == ["at least 100 times jhunjhunwala-2022/fedavg [explicit], which covers its setting"]
     assert not times(9)
+
+
+def test_where_all_clients_participate_the_expectation_over_them_hides_no_reference() -> None:
+    known = read_theorem_file(next(file for file in FILES if file.endswith("yang-2021/fedavg-full.toml")))
+    form, measure = known.result.form(), replace(known.result.measure, expectation="gradient noise and participation")
+    terms = tuple(Term(term.name, 100 * term.expression) for term in form.terms)
+    result = replace(known.result, key="draft/x", measure=measure, forms=(replace(form, terms=terms),))
+    assert any("yang-2021" in f.text for f in compare_with_references(replace(known, result=result)))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: "/".join(Path(file).parts[-2:]))

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedbounds.bounds.advice.symbol_check import check_symbols
 from fedbounds.bounds.advice.theorem_check import DRAWS, check_result, draw_quantity
-from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.registry import REFERENCES, load, paper
 from fedbounds.bounds.theory.symbols import Quantity, read_domain
-from fedbounds.bounds.theory.theorem_file import theorem
+from fedbounds.bounds.theory.theorem_file import build_theorem, read_theorem_file, theorem
 from fedbounds.command_line import main
 from fedbounds.empirical.falsification import theorem_search
 
@@ -190,6 +191,19 @@ def test_limits_and_participants(terms, conditions, check, words):
     assert sum(words in text for *_, text in found) == 1
 
 
+def test_a_constant_without_a_concept_is_said_to_be_kept():
+    """A drift by H, which could be a divergence, of a theorem with a factor B that could be any number."""
+    symbols = {"H": {"dimension": "f/x"}, "B": {"dimension": "1"}}
+    terms = GAP | {"client drift": "gamma**2*L**2*I**2*H**2"}
+    ((*_, text),) = warned(terms, "gamma <= 1/(10*L*I*B)", symbols=symbols)
+    assert text.endswith("H has no concept, so it was kept; B has none, so it was drawn from [0, inf)")
+    symbols["H"]["concept"] = "heterogeneity_offset"
+    assert all("1e12 rounds" not in text for *_, text in warned(terms, "gamma <= 1/(10*L*I*B)", symbols=symbols))
+    terms = GAP | {"noise": "gamma*L*(sigma**2 + H**2)"}
+    found = warned(terms, "gamma <= 1/L", symbols={"H": {"dimension": "f/x"}})
+    assert [text.endswith("H has no concept, so it was kept") for *_, text in found] == [True, True]
+
+
 def test_drift_under_another_participation_is_not_that_of_sgd():
     terms = GAP | {"client drift": "gamma**2*L**2*I*d**2"}
     for setting, warns in (("full participation", True), ("cyclic participation", False)):
@@ -216,6 +230,84 @@ def test_an_o_hides_a_constant_with_a_unit():
 def test_vectors_and_their_number_agree():
     terms = GAP | {"noise": "gamma*L*sum(w**2)*sigma**2/N"}
     assert not [row for row in warned(terms, "gamma <= 1/L") if row[1] == "feasible"]
+
+
+FILES = [result.file for name in REFERENCES for result in paper(name).results]
+DRIFT = {
+    "key": "draft/drift",
+    "measure": "average over rounds of squared gradient norm of f",
+    "setting": "non-convex, bounded variance, full participation, local steps, gradient dissimilarity",
+    "algorithm": "fedavg",
+    "conditions": ["gamma <= 1/(10*L*I)"],
+    "terms": {"initial gap": "F/(gamma*I*T)", "noise": "gamma*L*sigma**2/N", "drift": "gamma**2*L**2*I**2*Gd**2"},
+    "symbols": {"Gd": "heterogeneity_offset"},
+}
+
+
+def symbol_warnings(old="", new="", **change):
+    document = json.loads(json.dumps(DRIFT | change).replace(old or "\0", new))
+    return [(f.place, f.text) for f in check_symbols(build_theorem(document, "draft.toml"))]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: "/".join(file.split("/")[-2:]))
+def test_the_constants_of_a_reference_theorem_are_those_of_its_setting(file):
+    assert not [*check_symbols(read_theorem_file(file))]
+
+
+def test_a_constant_without_its_assumption_is_warned_of():
+    assert not symbol_warnings()
+    (place, text), (_, other) = symbol_warnings("Gd**2", "G**2", symbols={})
+    assert place == ("terms", "drift") and text.startswith(
+        "G is the bound on |grad f| (gradient_bound), and the setting"
+    )
+    assert "does not say 'bounded gradients'" in text and other.startswith("the setting bounds the heterogeneity")
+    assert not symbol_warnings("Gd**2", "(Gd + G)**2", assumptions={"own": "|grad f(x)| <= G for all x"})
+    assert not symbol_warnings("Gd**2", "(Gd + G)**2", setting=DRIFT["setting"] + ", bounded gradients")
+    ((_, text),) = symbol_warnings(setting=DRIFT["setting"].replace("bounded variance", "deterministic"))
+    assert text.startswith("sigma is the gradient noise") and "'bounded variance' or 'growing variance'" in text
+    ((_, text),) = symbol_warnings(setting=DRIFT["setting"].replace("gradient dissimilarity", "arbitrary data"))
+    assert text.startswith("Gd is the offset")
+
+
+def test_a_property_of_the_setting_without_its_constant_is_warned_of():
+    ((place, text),) = symbol_warnings("I", "K")
+    assert place == ("setting",) and text.startswith("the setting has local steps, and no constant is their number")
+    assert text.endswith("; K is the number of iterations, all local steps of all rounds")
+    assert not symbol_warnings("I", "K", setting=DRIFT["setting"].replace("local steps", "one local step"))
+    ((place, text),) = symbol_warnings(symbols={"Gd": {"dimension": "f/x"}})
+    assert place == ("setting",) and text.startswith(
+        "the setting bounds the heterogeneity, and no constant measures it"
+    )
+    assert "(Gd: no concept is given" in text
+    assert not symbol_warnings("Gd", "1", symbols={}, order_only=True, hides="heterogeneity, I")
+    assert not symbol_warnings("Gd", "1", symbols={}, bound="lower")
+
+
+def test_the_meaning_of_every_symbol_is_printed(tmp_path, capsys):
+    path = tmp_path / "mine.toml"
+    text = DESCENT.replace("2*F/(gamma*T)", "2*c*F/(gamma*T)")
+    path.write_text(text + '\n[symbols]\nc = { dimension = "1", meaning = "a factor" }\n')
+    assert main(["check", str(path), "--no-search"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "L         smoothness of every F_n   (concept smoothness)" in lines
+    assert "c         a factor   (no concept)" in lines
+    main(["check", str(path), "--no-search", "--json"])
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["symbols"]}
+    assert rows["T"] == {"name": "T", "meaning": "number of rounds", "unit": "1", "concept": "rounds"}
+    assert rows["c"]["concept"] == ""
+
+
+def test_what_is_not_checked_is_not_called_passed(tmp_path, capsys):
+    path = tmp_path / "mine.toml"
+    path.write_text(DESCENT.replace("conditions =", "#"))
+    main(["check", str(path), "--no-search"])
+    out = capsys.readouterr().out
+    assert "feasible (there is no condition)" in " ".join(out.split()) and "the conditions can hold together" not in out
+    path.write_text(DESCENT.replace("gamma <= 1/L", "gamma <= 1/(L*rho)"))  # rho occurs in a condition alone
+    main(["check", str(path), "--no-search"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "noise and heterogeneity in the conditions occur in the bound" in out
+    assert "passed: dimensions of 1 term and 1 condition, constants of" not in out
 
 
 VECTORS = {"initial gap": "2*F/(gamma*T)", "noise": "gamma*L*sigma**2*sum(w**2)"}

@@ -409,3 +409,49 @@ def test_forms_about_different_runs_are_said_to_be():
     assert any(note.startswith(told) for note in table.notes)
     alike = compare([(theorem, "sharp"), (theorem, "repaired")], ("T", [100]), known)
     assert not any("never about the same run" in note for note in alike.notes)
+
+
+FULL = """\
+key = "draft/{name}"
+measure = "average over rounds of squared gradient norm of f"
+setting = "non-convex, smooth, bounded variance, {participation}"
+algorithm = "fedavg"
+{expectation}
+
+[terms]
+"initial gap" = "4*F/(gamma*I*T)"
+"""
+
+
+def test_where_all_clients_participate_an_expectation_over_participation_is_none(tmp_path):
+    texts = {"full": ("full participation", ""), "noise": ("full participation", 'expectation = "gradient noise"'),
+             "sampled": ("uniform sampling", ""), "cyclic": ("cyclic", 'expectation = "gradient noise"')}  # fmt: skip
+    files = {}
+    for name, (participation, expectation) in texts.items():
+        files[name] = str(tmp_path / f"{name}.toml")
+        (tmp_path / f"{name}.toml").write_text(
+            FULL.format(name=name, participation=participation, expectation=expectation)
+        )
+    known = {"F": 1, "gamma": 0.1, "I": 1}
+    for pair in (("full", "noise"), ("noise", "sampled"), ("full", "cyclic")):
+        found = compare([files[one] for one in pair], ("T", [1, 10]), known)
+        assert found.measure.expectation == "gradient noise" and "is about all clients" in found.notes[0]
+        found = compare([files[one] for one in pair[:1]], ("T", [1, 10]), known)
+        assert not any("all clients" in note for note in found.notes)
+    with pytest.raises(FedboundsError, match="expectation over gradient noise and participation against"):
+        compare([files["sampled"], files["cyclic"]], ("T", [1, 10]), known)
+    assert compare([files["full"], files["noise"]], ("T", [1, 10]), known, methods=True).rows
+    with pytest.raises(FedboundsError, match="bound different things"):  # each method has its own run
+        compare([files["noise"], files["sampled"]], ("T", [1, 10]), known, methods=True)
+
+
+def test_two_files_with_one_key_are_named(tmp_path):
+    for name in ("a", "b"):
+        text = FULL.format(name="same", participation="full participation", expectation="")
+        (tmp_path / f"{name}.toml").write_text(text)
+    files = [str(tmp_path / f"{name}.toml") for name in ("a", "b")]
+    with pytest.raises(FedboundsError) as error:
+        compare(files, ("T", [1, 10]), {"F": 1, "gamma": 0.1, "I": 1})
+    assert str(error.value) == f"{files[0]} and {files[1]} have the same key draft/same; change one of them"
+    with pytest.raises(FedboundsError, match="is named twice"):
+        compare([files[0], files[0]], ("T", [1, 10]), {"F": 1, "gamma": 0.1, "I": 1})

@@ -46,3 +46,11 @@ def test_another_statement_has_another_outcome(change: dict[str, str], outcome: 
 def test_the_graph_of_a_result_has_them() -> None:
     status, out, _ = run("show", REGULARIZED.result, "--graph")
     assert status == 0 and "holds: regularized participation has the rate of the lower bound" in out
+
+
+def test_rates_that_differ_in_the_speed_up_are_not_called_the_same() -> None:
+    out = run("show", "jhunjhunwala-2022/fedavg", "--graph")[1]
+    lines = [line for line in out.splitlines() if line.strip().startswith("fedmrn/remark-2-non-convex")]
+    assert lines and all(line.endswith("(same power of T, without the speed-up)") for line in lines)
+    assert "in rounds: T^(-1/2) against T^(-1/2) S^(-1/2)" in out and "M^(" not in out  # its own letter
+    assert REGULARIZED.shown_relation == REGULARIZED.relation

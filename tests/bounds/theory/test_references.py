@@ -233,13 +233,15 @@ def test_show_has_no_verdict_on_a_theorem_from_memory() -> None:
         ("convex, arbitrary heterogeneity, deterministic, one local step", "yang-2021/fedavg-full", "not covered"),
         ("non-convex, iid, bounded variance, one local step", "patel-2022/minibatch-storm", "not covered"),
         (
-            "non-convex, iid, bounded variance, one local step, two point oracle",
+            "non-convex, iid, bounded variance, one local step, two point oracle, minibatch storm",
             "patel-2022/minibatch-storm",
             "covered",
         ),
-        ("non-convex, deterministic, iid, one local step, top k", "richtarik-2021/ef21", "covered"),
-        ("non-convex, deterministic, iid, one local step, rand k", "richtarik-2021/ef21", "not covered"),
-        ("non-convex, deterministic, iid, one local step, rand k", "gorbunov-2021/marina", "covered"),
+        ("non-convex, deterministic, iid, one local step, top k, ef21", "richtarik-2021/ef21", "covered"),
+        ("non-convex, deterministic, iid, one local step, top k", "richtarik-2021/ef21", "not covered"),
+        ("non-convex, deterministic, iid, one local step, rand k, ef21", "richtarik-2021/ef21", "not covered"),
+        ("non-convex, deterministic, iid, one local step, rand k, marina", "gorbunov-2021/marina", "covered"),
+        ("non-convex, deterministic, iid, one local step, rand k", "gorbunov-2021/marina", "not covered"),
         ("non-convex, iid, bounded variance, local steps, fedadam, bounded gradients", "reddi-2021/fedadam", "covered"),
         ("non-convex, iid, bounded variance, local steps, bounded gradients", "reddi-2021/fedadam", "not covered"),
     ],
@@ -267,6 +269,39 @@ def test_no_run_exceeds_a_bound(monkeypatch: pytest.MonkeyPatch, key: str, form:
 @pytest.mark.parametrize(("key", "form"), FORMS)
 def test_no_run_exceeds_a_bound_in_a_long_search(key: str, form: str) -> None:
     assert searched(key, form) != "error"
+
+
+WRONG_POWERS = [
+    ("jhunjhunwala-2022/fedavg", "explicit", "64/19*F/(gamma*eta*I*T)", "64/19*F/(gamma*eta*I**2*T)"),
+    ("jhunjhunwala-2022/fedavg", "explicit", "64/19*gamma*eta*L*sigma**2/S", "64/19*gamma*eta*L*sigma**2/(S*I)"),
+    ("jhunjhunwala-2022/fedavg", "explicit", "192/19*gamma*eta*I*L*", "192/19*gamma*eta*L*"),
+    ("jhunjhunwala-2022/fedavg", "explicit", "320/19*gamma**2*L**2*I*(I - 1)", "320/19*gamma**2*L**2*I"),
+    ("jhunjhunwala-2022/fedavg", "explicit:supplement", "32*gamma**2*L**2*I*(I - 1)", "32*gamma**2*L**2*I"),
+    (
+        "jhunjhunwala-2022/fedavg",
+        "explicit:supplement",
+        "4*gamma*eta*L*sigma**2/S + ",
+        "4*gamma*eta*L*sigma**2/S**2 + ",
+    ),
+    ("khaled-2019/local-gd", "explicit", "zetastar**2*I**2", "zetastar**2*I"),
+    ("khaled-2019/local-gd", "explicit", "8*L*D2/sqrt(N*K)", "8*L*D2/K"),
+    ("khaled-2020/local-sgd", "explicit", "(I - 1)**2*sigmastar**2", "(I - 1)*sigmastar**2"),
+    ("khaled-2020/local-sgd", "explicit", "20*gamma*sigmastar**2/N", "20*gamma*sigmastar**2/N**2"),
+    ("yang-2021/fedavg-full", "explicit", "F/(cstep*gamma*eta*I*T)", "F/(cstep*gamma*eta*I**2*T)"),
+    ("yang-2021/fedavg-full", "explicit", "15*I**2*gamma**2*L**2*d**2", "15*I*gamma**2*L**2*d**2"),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("key", "form", "old", "new"), WRONG_POWERS)
+def test_a_wrong_power_of_local_steps_rounds_or_clients_is_violated(
+    tmp_path: Path, key: str, form: str, old: str, new: str
+) -> None:
+    text = FILES[key].text
+    assert text.count(old) == 1
+    (path := tmp_path / "wrong.toml").write_text(text.replace(old, new), encoding="utf-8")
+    wrong = read_theorem_file(path)
+    assert search_violation(wrong, wrong.result.form(form)).level == "error"
 
 
 def test_runs_are_searched_and_exceed_a_bound_that_is_too_small(

@@ -122,7 +122,14 @@ def test_the_same_in_python():
         ('"4*F/(gamma*I*T)"', '"__import__(1)"', 9, "__import__"),
         ("gamma <= 1/(8*L*I)", "gamma 1/(8*L*I)", 6, "must have two sides and one of <=, <, >=, >, =="),
         ('["smooth", "unbiased-noise"]', '["smoth"]', 5, "unknown assumption 'smoth'; did you mean smooth"),
-        ("bounded variance", "bonded variance", 4, "unknown property of a setting 'bonded'"),
+        ("bounded variance", "bonded variance", 4, "unknown property of a setting 'bonded variance'; did you mean bou"),
+        (
+            "conditions",
+            'expectation = "noise"\nconditions',
+            6,
+            "unknown source of randomness 'noise'; known: communica",
+        ),
+        ("[terms]", '[symbols]\nB = "relative_dissimilarty"\n[terms]', 9, "did you mean relative_dissimilarity"),
         ("squared gradient norm of f", "gradient", 3, "must be one of squared gradient norm of f, function gap"),
         ("draft/local-sgd", "Local SGD", 1, "must be PAPER/NAME in small letters"),
         ("conditions", "condition", 6, "unknown key 'condition'; did you mean conditions"),
@@ -188,6 +195,15 @@ def test_the_schema_accepts_what_is_read(mine):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(LOCAL_SGD.replace(old, new)), schema)
     assert {*schema["properties"]} == {*OF_FILE, *OF_FORM}
+    for symbols, legal in (
+        ('B = "relative_dissimilarity"', True),
+        ('B = { concept = "mine", meaning = "m", latex = "b", dimension = "1" }', True),
+        ('B = { concept = "mine", domain = "[0, 1]", dimension = "1", per_client = true }', True),
+        ('B = "relative_dissimilarty"', False),
+        ('B = { unit = "1" }', False),
+    ):
+        text = LOCAL_SGD + f"[symbols]\n{symbols}\n"
+        assert jsonschema.Draft202012Validator(schema).is_valid(tomllib.loads(text)) is legal
 
 
 def test_runs_are_compared_with_a_file(mine, capsys, tmp_path):
@@ -371,7 +387,7 @@ def test_every_table_refuses_unknown_keys(mine, table, key, legal):
         ("improves = ['fedau/theorem-2', 'draft/local-sgd']", "improves: draft/local-sgd is this result itself"),
         ("bibtex = '@article{foo, broken'", "bibtex: '@article{foo, broken' must be an entry @TYPE{KEY, ...}"),
         ("bibtex = '@article{foo, title={a}}}'", "must be an entry"),
-        ("bibtex = '@article{foo}'", "must be an entry"),
+        ("bibtex = '@article{}'", "must be an entry"),
         ("bibtex = 'Me (2026)'", "must be an entry"),
         ("bibtex = '}@article{foo, a={'", "must be an entry"),
         ("measure = { dimension = '1' }", "line 7: measure: the table needs of ="),
@@ -407,3 +423,35 @@ def test_one_relative_path_is_another_file_in_another_folder(mine, tmp_path, mon
     assert load("mine.toml").key == "draft/local-sgd"
     monkeypatch.chdir(other)
     assert load("mine.toml").key == "draft/elsewhere"
+
+
+def test_an_expectation_is_read_in_one_order(mine):
+    mine.write_text(LOCAL_SGD.replace("conditions", 'expectation = "participation and gradient noise"\nconditions'))
+    assert load(str(mine)).measure.expectation == "gradient noise and participation"
+
+
+def test_a_concept_of_any_result_is_known(mine):
+    mine.write_text(LOCAL_SGD.replace("sigma**2/N", "sigma**2*B**2/N") + '[symbols]\nB = "relative_dissimilarity"\n')
+    B = load(str(mine)).notation["B"]
+    assert B.concept == "relative_dissimilarity" and str(B.domain) == "[1, inf)" and "dissimilarity" in B.meaning
+
+
+def test_show_takes_a_file_for_its_graph_and_its_entry(mine, capsys):
+    mine.write_text('improves = ["fedau/theorem-2"]\n' + LOCAL_SGD)
+    assert main(["show", str(mine), "--graph"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("draft/local-sgd   Local SGD") and "    fedau/theorem-2   " in out
+    assert main(["show", str(mine), "--bibtex"]) == 2
+    assert "draft has no BibTeX entry; in a theorem file it is the key bibtex" in capsys.readouterr().err
+    registry._ADDED.clear()
+    registry.paper.cache_clear()
+    mine.write_text('bibtex = "@misc{mine}"\n' + LOCAL_SGD)
+    assert main(["show", str(mine), "--bibtex"]) == 0
+    assert capsys.readouterr().out == "@misc{mine}\n"
+    shipped = load("yang-2021/fedavg-full").file
+    assert main(["show", shipped, "--graph"]) == 0 and "yang-2021/fedavg-full   " in capsys.readouterr().out
+    other = mine.with_name("other.toml")
+    other.write_text(LOCAL_SGD)
+    registry._ADDED.clear()
+    assert main(["--theorems", str(mine), "show", str(other), "--graph"]) == 2
+    assert "the key draft/local-sgd is that of another file; change one of them" in capsys.readouterr().err

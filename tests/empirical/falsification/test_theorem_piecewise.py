@@ -127,6 +127,22 @@ def test_noise_has_its_mean_over_all_outcomes():
 
 
 @pytest.mark.parametrize("of", CLASSES)
+def test_many_local_steps_at_once_are_those_of_a_loop(of):
+    for one in drawn(of._replace(noisy=False), 15):
+        for step in (0.3 / 200, 0.04, 1.0, 1.4):  # at the last one steps go past the minimizer
+            one = replace(one, local_steps=200 if step < 1 else 12)
+            local, means = np.full(len(one.slopes), one.start), [one.start]
+            for _ in range(one.local_steps):
+                local = local - step * np.array([gradients(one, y)[n] for n, y in enumerate(local)])
+                means.append(local.mean())
+            found = one._round(np.array([one.start]), step, 1.0, within=True)[:, 0]
+            size = one.width + np.abs(means).max() + np.abs(local).max()
+            assert np.abs(found - means).max() <= 1e-10 * size
+            ends = one._round(np.array([one.start]), step, 2.0)[:, 0]
+            assert np.abs(ends - [one.start, one.start + 2 * (means[-1] - one.start)]).max() <= 1e-10 * size
+
+
+@pytest.mark.parametrize("of", CLASSES)
 def test_a_run_stays_where_it_settles(of):
     settled = []
     for one in drawn(of, 8):

@@ -93,6 +93,28 @@ THEOREMS = {
         {"initial gap": "8*F/(gamma*eta*I*T)", "client drift": "40*gamma**2*L**2*I*(I - 1)*d**2"},
         "gamma <= 1/(12*L*I)", "eta*gamma <= 1/(2*I*L)", algorithm="average-all",
     ),
+    "bounded-dissimilarity": made(
+        "bounded-dissimilarity", f"average over rounds of {GRADIENT}",
+        "nonconvex, smooth, bounded dissimilarity, bounded variance, full participation, local steps",
+        {
+            "initial gap": "4*F/(gamma*I*T)",
+            "gradient noise": "4*gamma*L*sigma**2/N",
+            "client drift": "20*gamma**2*L**2*(I**2*zeta**2 + I*sigma**2)",
+        }, "gamma <= 1/(10*L*I)",
+    ),
+    "gradient-dissimilarity": made(
+        "gradient-dissimilarity", f"average over rounds of {GRADIENT}",
+        "nonconvex, smooth, gradient dissimilarity, bounded variance, full participation, local steps",
+        {
+            "initial gap": "4*F/(gamma*I*T)",
+            "gradient noise": "4*gamma*L*sigma**2/N",
+            "client drift": "20*gamma**2*L**2*(I**2*H**2 + I*sigma**2)",
+        }, "gamma <= 1/(10*L*I*B)",
+        symbols={
+            "B": {"concept": "relative_dissimilarity", "domain": "[1, inf)", "dimension": "1"},
+            "H": {"concept": "heterogeneity_offset", "dimension": "f/x"},
+        },
+    ),
     "mean-iterate": made(
         "mean-iterate", f"last over rounds of {GAP}", f"convex, {EXACT}, one local step",
         {"initial distance": "D2/(2*gamma*T)"}, "gamma <= 1/L",
@@ -131,6 +153,14 @@ FALSE = [
     ("fedavg", "c*e*L*sigma**2/(S*I)", "c*e*L*sigma**2/(S**2*I)"),  # too much from averaging
     ("fedvarp", "c*5*gamma**2*L**2*I*(I - 1)*d**2", "0"),  # no drift
     ("average-all", "40*gamma**2*L**2*I*(I - 1)*d**2", "0"),  # no drift
+    ("bounded-dissimilarity", "I**2*zeta**2", "zeta**2"),  # a wrong power, of which only many local steps show it
+    ("bounded-dissimilarity", "I**2*zeta**2", "I*zeta**2"),  # a wrong power
+    ("bounded-dissimilarity", "4*F/(gamma*I*T)", "4*F/(gamma*I**2*T)"),  # a wrong power
+    ("bounded-dissimilarity", "4*gamma*L*sigma**2/N", "4*gamma*L*sigma**2/(I*N)"),  # a wrong power
+    ("fedavg", "c*e*L*3*(N - S)", "c*e/I*L*3*(N - S)"),  # a wrong power
+    ("gradient-dissimilarity", "I**2*H**2", "H**2"),  # a wrong power
+    ("gradient-dissimilarity", "I**2*H**2", "I*H**2"),  # a wrong power
+    ("local-sgd", "(I - 1)**2*sigmastar**2", "(I - 1)*sigmastar**2"),  # a wrong power
     ("fedvarp", "c*F/(e*T)", "c*F/(e*T**2)"),  # a wrong power
     ("average-all", "8*F/(gamma*eta*I*T)", "F/(8*gamma*eta*I*T)"),  # constants are lost
     ("mean-iterate", "D2/(2*gamma*T)", "D2/(8*gamma*T)"),  # a constant
@@ -291,12 +321,12 @@ def test_a_method_that_is_searched_as_fedavg_is_fedavg_where_all_clients_partici
 def test_a_stationary_run_has_the_same_value_after_every_round(participants):
     one = trial(curvatures=np.ones((2, 1)), noise=0.3, participants=participants, rounds=20, stationary=True)
     sizes = {"local_step_size": 0.25, "server_multiplier": 1.2}
-    there = settle(one, "fedavg", sizes)
+    there = settle(one, sizes)
     assert there is not None
     measure = replace(statement("sgd").result.measure, aggregate="last")
     values = [left_hand_side(measure, "fedavg", replace(there, stationary=False, rounds=T), sizes) for T in (1, 7, 20)]
     assert values == pytest.approx([left_hand_side(measure, "fedavg", there, sizes)] * 3, rel=1e-9)
-    assert values[0] > 1e-3 and settle(one, "fedavg", {"local_step_size": 3.0}) is None
+    assert values[0] > 1e-3 and settle(one, {"local_step_size": 3.0}) is None
 
 
 def test_the_variance_of_an_average_of_iterates():
@@ -306,6 +336,54 @@ def test_the_variance_of_an_average_of_iterates():
     variance = 0.25 * 0.09 / 2 * ((1 + 5 / 8) ** 2 + 1) / 9
     found = left_hand_side(statement("mean-iterate").result.measure, "fedavg", one, {"local_step_size": 0.5})
     assert found == pytest.approx(0.375 * (mean**2 + variance))
+
+
+@pytest.mark.parametrize(("steps", "multiplier"), [(2, 1.7), (10**5, 1.0)])
+def test_a_run_without_randomness_stays_at_the_fixed_point(steps, multiplier):
+    """Clients that end at (1 - step)^I and (1 - step/2)^I times their distance from 1 and -1."""
+    sizes = {"local_step_size": 0.6 / steps, "server_multiplier": multiplier}
+    one = trial(local_steps=steps, rounds=10**8, stationary=True)
+    there = settle(one, sizes)
+    assert there is not None
+    first, second = 1 - (1 - 0.6 / steps) ** steps, 1 - (1 - 0.3 / steps) ** steps
+    assert there.start == pytest.approx((first - second) / (first + second), rel=1e-9)
+    measure = replace(statement("sgd").result.measure, aggregate="last")
+    stays = left_hand_side(measure, "fedavg", there, sizes)
+    assert stays == pytest.approx((0.75 * (there.start[0] - 1 / 3)) ** 2, rel=1e-9) and stays > 1e-6
+    moved = replace(there, stationary=False, rounds=20)
+    assert left_hand_side(measure, "fedavg", moved, sizes) == pytest.approx(stays, rel=1e-9)
+    assert settle(one, sizes | {"server_multiplier": 50.0}) is None
+
+
+def test_the_searched_local_steps_are_said():
+    assert "with noise, 1 to 100000 local steps, all clients" in search("bounded-dissimilarity").text
+    assert "without noise, 1 to 1000 local steps, all clients" in search("local-sgd").text  # at every iteration
+    assert "without noise, one local step, all clients" in search("descent").text
+
+
+def test_a_factor_of_dissimilarity_without_an_offset_is_that_of_equal_clients():
+    terms = {"initial gap": "4*F/(gamma*T)", "drift": "gamma*L*F*(B**2 - 1)*L"}
+    symbols = {"B": {"concept": "relative_dissimilarity", "domain": "[1, inf)", "dimension": "1"}}
+    document = made("b", f"minimum over rounds of {GRADIENT}", f"nonconvex, {EXACT}, one local step", terms,
+                    "gamma <= 1/(L*B)", symbols=symbols)  # fmt: skip
+    theorem = build_theorem(document, "file.toml", " ")
+    form = theorem.result.form()
+    equal, apart = (trial(curvatures=np.ones((2, 1)), centers=centers, participants=2, local_steps=1)
+                    for centers in (np.ones((2, 1)), np.array([[1.0], [-1.0]])))  # fmt: skip
+    found = theorem_search._evaluate_trial(theorem.result, form, equal)
+    assert found is not None and found[1]["relative_dissimilarity"] == 1
+    assert theorem_search._evaluate_trial(theorem.result, form, apart) is None
+
+
+@pytest.mark.parametrize(
+    ("concept", "words"),
+    [({}, "B has no concept; give B the one"), ({"concept": "staleness"}, "the concept staleness of B is not one")],
+)
+def test_it_is_said_what_to_change_where_a_constant_is_not_known(concept, words):
+    changed = {"conditions": ["gamma <= 1/(L*B)"], "symbols": {"B": concept | {"dimension": "1"}}}
+    theorem = build_theorem(THEOREMS["descent"] | changed, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    assert found.level == "warning" and words in found.text and "hessian_heterogeneity" in found.text
 
 
 NOT_TESTED = "equal Hessians, so that the drift"
