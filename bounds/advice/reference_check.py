@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -20,9 +22,10 @@ from fedbounds.bounds.asymptotics.rates import SMALL, STEPS, at_equal_steps, at_
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.theory.problem_class import ProblemClass
 from fedbounds.bounds.theory.problem_class_terms import AXES
-from fedbounds.bounds.theory.registry import papers
+from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.theorem_file import TheoremFile, read_theorem_file
 
@@ -31,7 +34,11 @@ FAR = 10  # times another bound, in every random setting
 
 
 def compare_with_references(theorem: TheoremFile) -> Iterator[Finding]:
-    """What the reference theorems say of every form; nothing without a setting, or where none is about it."""
+    """What the reference theorems say of every form, and keys that no result has.
+
+    Nothing of a form without a setting, or where no reference theorem is about it.
+    """
+    yield from _unknown_keys(theorem)
     mine = theorem.result
     if theorem.setting is None or mine.measure.lower:
         return
@@ -59,6 +66,27 @@ def _faster_than_linear(result: Result, form: Form) -> Finding | None:
         "participants would need less than 1/M of the rounds, which no lower bound with averaged noise allows"
     )
     return Finding("warning", "references", "", text)
+
+
+def _unknown_keys(theorem: TheoremFile) -> Iterator[Finding]:
+    """Keys in `uses` and `improves` that no result has, and no file beside the theorem's."""
+    place = Path(theorem.result.file)
+    for name, keys in (("uses", theorem.uses), ("improves", theorem.improves)):
+        for key in keys:
+            try:
+                load(key)
+            except FedboundsError as error:
+                beside = place.parent.glob("*.toml") if theorem.result.file else ()
+                if key not in {_key_of(file) for file in beside}:
+                    yield Finding("error", "references", theorem.result.default, f"{name}: {error}", (name,))
+
+
+def _key_of(file: Path) -> Any:
+    """The key in a theorem file; None where it has none, or cannot be read."""
+    try:
+        return read_toml(str(file), names_files=False).get("key")
+    except FedboundsError:
+        return None
 
 
 def _covers(result: Result, form: Form, other: TheoremFile) -> bool:

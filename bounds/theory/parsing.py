@@ -18,6 +18,10 @@ from fedbounds.bounds.theory.result import Result
 
 LONGEST = 200_000  # characters in one line
 DEEPEST = 100
+DIGITS = 4_000  # of a number, before and after its point, however it is written
+PARTS, NESTED = 20_000, 150  # of an expression with the meaning of its names
+RAISED = LARGEST_EXPONENT**2  # a number that is an exponent
+TOWER, COMPARED = 2, 50  # exponentials inside each other, and arguments of min and max
 FUNCTIONS: Mapping[str, Callable[..., sp.Expr]] = {
     "sqrt": sp.sqrt,
     "log": sp.log,
@@ -39,6 +43,9 @@ class _Expressions:
         self._names, self._functions = names, functions
 
     def number(self, text: str) -> sp.Expr:
+        digits, _, power = text.lower().partition("e")
+        if len(digits) > DIGITS or len(power) > len(str(DIGITS)) + 1 or abs(int(power or 0)) > DIGITS:
+            raise ValueError(f"the number {text if len(text) < 20 else text[:20] + '...'} has over {DIGITS} digits")
         return sp.Rational(text)
 
     def name(self, name: str) -> sp.Expr:
@@ -67,18 +74,60 @@ class _Expressions:
         if isinstance(whole, sp.Add) and len(parts) > 1:  # a number multiplied out
             number = sp.Mul(*(part for part in parts if part.is_Rational))
             return sp.Mul(number, *(part for part in parts if not part.is_Rational), evaluate=False)
-        return whole
+        return _of_finite_size(whole)
 
     def power(self, base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
         exponent = self.settled(exponent)
         if exponent.is_number and abs(exponent) > LARGEST_EXPONENT:
             raise ValueError(f"the exponent {exponent} is beyond {LARGEST_EXPONENT}")
-        return sp.Pow(base, exponent)
+        if exponent.is_number and any(_digits(each) * abs(exponent) > DIGITS for each in base.atoms(sp.Rational)):
+            raise ValueError(f"a power of a number has over {DIGITS} digits")
+        return _of_finite_size(sp.Pow(base, exponent))
 
     def call(self, name: str, values: Sequence[sp.Expr]) -> sp.Expr:
         if name not in self._functions:
             raise ValueError(f"unknown function {name!r}")
-        return self._functions[name](*map(self.settled, values))
+        return _of_finite_size(self._functions[name](*map(self.settled, values)))
+
+
+def _digits(number: sp.Rational) -> float:
+    """How many digits a fraction has, about."""
+    return 0.301 * max(int(number.p).bit_length(), int(number.q).bit_length())
+
+
+def _of_finite_size(expression: sp.Expr) -> sp.Expr:
+    """The expression, unless it is an exponential with too many digits to be rounded."""
+    if isinstance(expression, sp.exp) and expression.args[0].is_number and abs(expression.args[0]) > DIGITS:
+        raise ValueError(f"exp is taken of a number beyond {DIGITS}")
+    return expression
+
+
+def _why_too_large(expression: sp.Expr) -> str:
+    """Why an expression would take too long to compile or to evaluate; "" if it would not."""
+    known: dict[sp.Basic, tuple[int, int, int]] = {}  # what occurs often is counted often, and measured once
+
+    def measure(part: sp.Basic) -> tuple[int, int, int]:
+        """Its parts, their nesting, and that of exponentials."""
+        if part not in known:
+            inside = [measure(each) for each in part.args]
+            sizes, depths, towers = zip(*inside, strict=True) if inside else ((), (), ())
+            grows = isinstance(part, sp.exp | sp.Pow) and part.args[-1].free_symbols  # the exponent
+            tower = max(*towers, measure(part.args[-1])[2] + 1) if grows else max(towers, default=0)
+            known[part] = (1 + sum(sizes), 1 + max(depths, default=0), tower)
+        return known[part]
+
+    size, depth, tower = measure(expression)
+    if size > PARTS:
+        return f"it has {size} parts, at most {PARTS} are read"
+    if depth > NESTED:
+        return f"it is nested deeper than {NESTED}"
+    if tower > TOWER:
+        return f"it has exponentials inside exponentials, deeper than {TOWER}"
+    exponents = [each.args[-1] for each in expression.atoms(sp.Pow)]
+    if raised := [each for each in exponents if isinstance(each, sp.Rational) and abs(each) > RAISED]:
+        return f"the exponent {raised[0]} is beyond {RAISED}"
+    compared = sum(len(each.args) for each in expression.atoms(sp.Max, sp.Min))
+    return f"its min and max have {compared} arguments, at most {COMPARED} are read" if compared > COMPARED else ""
 
 
 def read_expression(text: str, result: Result) -> sp.Expr:
@@ -128,4 +177,7 @@ def read_text_expression(
 ) -> sp.Expr:
     """The expression that one line says."""
     algebra = _Expressions(names, functions)
-    return algebra.settled(Parser(text, where, algebra, longest=LONGEST, deepest=DEEPEST).value())
+    found = algebra.settled(Parser(text, where, algebra, longest=LONGEST, deepest=DEEPEST).value())
+    if why := _why_too_large(found):
+        raise FedboundsError(f"{where}: {why}")
+    return found

@@ -53,7 +53,7 @@ from fedbounds.bounds.theory.symbols import (
 )
 
 KEY = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
-LARGEST = 10**300  # size of a number in an expression
+LARGEST = sp.Integer(10) ** 300  # size of a number in an expression
 KINDS, AGGREGATES, INDEX_SETS = get_args(ResultKind), get_args(Aggregate), get_args(IndexSet)
 # what is bounded -> how it is called in comparisons, its LaTeX and its unit
 MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
@@ -61,6 +61,7 @@ MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
     "function gap": ("function gap F - F*", r"f(x_t)-f^*", OBJECTIVE),
     "squared distance to the minimizer": ("squared distance to the minimizer", r"\|x_t-x^*\|^2", PARAMETER**2),
 }
+STEPS = ("step_size", "multiplier")  # how concepts of step sizes end
 OPERATOR_LATEX = {"minimum": r"\min_t", "average": r"\operatorname{avg}_t", "supremum": r"\sup_t"}
 RANDOM = ("gradient noise", "compression", "communication", "participation")  # what an expectation is over
 OF_METHODS = ("server", "local-optimizer", "compression")  # properties of a setting that an algorithm may have
@@ -73,6 +74,9 @@ OF_FILE = (
     "key", "kind", "title", "statement", "source", "bibtex", "history", "bound", "measure", "expectation",
     "given", "setting", "algorithm", "uses", "improves", "default", "symbols", "where", "assumptions", "forms",
 )  # fmt: skip
+OF_MEASURE = ("aggregate", "over", "of", "dimension", "latex")
+OF_SYMBOL = ("concept", "meaning", "latex", "domain", "dimension", "per_client")
+OF_SOURCE, OF_CONDITION = ("paper", "number", "equations"), ("text", "why")
 OF_FORM = (
     "terms", "conditions", "assumptions", "step_sizes", "order_only", "hides", "hidden", "asymptotic", "note", "where",
 )  # fmt: skip
@@ -195,15 +199,12 @@ def theorem(key: str, *, measure: str, terms: Mapping[str, str] | None = None, *
 def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> TheoremFile:
     """The theorem of a document."""
     at = _Document(path, text)
-    known = {*OF_FILE, *OF_FORM}
-    for name in document:
-        if name not in known:
-            raise at.fault([name], f"{unknown_name('key', name, sorted(known))}")
+    _refuse_unknown(at, [], document, (*OF_FILE, *OF_FORM))
     key = document.get("key", f"draft/{re.sub('[^a-z0-9.-]+', '-', Path(path).stem.lower())}" if text else None)
     if not isinstance(key, str) or not KEY.fullmatch(key):
         raise at.fault(["key"], f'{quote(key)} must be PAPER/NAME in small letters, e.g. key = "draft/theorem-1"')
     notation, names = _notation(at, document.get("symbols", {}))
-    names = names | _definitions(at, ["where"], document.get("where", {}), names)
+    names = names | _definitions(at, ["where"], document.get("where", {}), names, notation)
     measure = _measure(at, document)
     algorithm = _algorithm(at, document.get("algorithm", ""))
     setting, settings = _setting(at, document.get("setting"), algorithm, lower=measure.lower)
@@ -236,13 +237,42 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     )
     return TheoremFile(
         result,
-        _text(at, ["bibtex"], document.get("bibtex", "")),
+        _bibtex(at, document.get("bibtex", "")),
         setting,
-        tuple(_texts(at, ["uses"], document.get("uses", []))),
-        tuple(_texts(at, ["improves"], document.get("improves", []))),
+        _keys_of_others(at, "uses", document.get("uses", []), key),
+        _keys_of_others(at, "improves", document.get("improves", []), key),
         history,
         text,
     )
+
+
+def _keys_of_others(at: _Document, name: str, given: Any, key: str) -> tuple[str, ...]:
+    """Keys of other results."""
+    for other in (keys := tuple(_texts(at, [name], given))):
+        if not KEY.fullmatch(other):
+            raise at.fault([name], f'{quote(other)} must be the key of a result, PAPER/NAME, e.g. "fedau/theorem-2"')
+        if other == key:
+            raise at.fault([name], f"{key} is this result itself; name other results")
+    return keys
+
+
+def _bibtex(at: _Document, given: Any) -> str:
+    """BibTeX entries, as whole as can be told without reading their fields."""
+    text, depth = _text(at, ["bibtex"], given), 0
+    for begun in re.finditer(r"(?<!\\)[{}]", text):
+        depth += 1 if begun[0] == "{" else -1
+        if depth < 0:
+            break
+    if text.strip() and (depth or not re.fullmatch(r"@\w+\s*\{[^\s,{}]+\s*(,.*)?\}", text.strip(), re.DOTALL)):
+        raise at.fault(["bibtex"], f"{quote(text)} must be an entry @TYPE{{KEY, ...}}, with as many {{ as }}")
+    return text
+
+
+def _refuse_unknown(at: _Document, place: Sequence[str], row: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse a table with a key that it does not have."""
+    for key in row:
+        if key not in known:
+            raise at.fault([*place, key], str(unknown_name("key", key, known)))
 
 
 def _algorithm(at: _Document, given: Any) -> str:
@@ -258,9 +288,8 @@ def _history(at: _Document, rows: Any) -> tuple[Mapping[str, str], ...]:
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise at.fault(["history"], f"must be tables [[history]], each with {', '.join(OF_HISTORY)}")
     for row in rows:
+        _refuse_unknown(at, ["history"], row, OF_HISTORY)
         for key, value in row.items():
-            if key not in OF_HISTORY:
-                raise at.fault(["history"], str(unknown_name("key", key, OF_HISTORY)))
             _text(at, ["history"], value) if key != "read" else _choice(at, ["history"], value, READ)
     return tuple(rows)
 
@@ -285,9 +314,7 @@ def _form_tables(at: _Document, document: Mapping[str, Any]) -> dict[str, tuple[
     for name, table in forms.items():
         if not isinstance(table, Mapping) or not re.fullmatch(r"[\w:=.-]+", name):
             raise at.fault(["forms"], "each form must be a table [forms.NAME], such as [forms.explicit.terms]")
-        for key in table:
-            if key not in OF_FORM:
-                raise at.fault(["forms", name, key], str(unknown_name("key", key, OF_FORM)))
+        _refuse_unknown(at, ["forms", name], table, OF_FORM)
         merged = {**{key: value for key, value in top.items() if key not in ("assumptions", "where")}, **table}
         found[name] = (["forms", name], merged)
     return found
@@ -306,13 +333,18 @@ def _form(
     if not isinstance(terms, Mapping) or not terms:
         raise at.fault([*place, "terms"], 'must be a table of "NAME" = "EXPRESSION", one for each summand')
     if place:
-        names = {**names, **_definitions(at, [*place, "where"], table.get("where", {}), names)}
+        names = {**names, **_definitions(at, [*place, "where"], table.get("where", {}), names, notation)}
     steps = table.get("step_sizes", {})
     if not isinstance(steps, Mapping):
         raise at.fault([*place, "step_sizes"], 'must be a table of SYMBOL = "EXPRESSION"')
     prescribed: dict[str, sp.Expr] = {}
     for step, text in steps.items():
         symbol = _symbol(at, [*place, "step_sizes", step], step, notation)
+        quantity = notation[symbol.name]
+        if any(quantity.concept == q.concept for q in STANDARD.values()) and not quantity.concept.endswith(STEPS):
+            legal = ", ".join(q.name for q in notation.values() if q.concept.endswith(STEPS))
+            text = f"{step} is no step size but the {quantity.meaning}; known: {legal}, or one of your own in [symbols]"
+            raise at.fault([*place, "step_sizes", step], text)
         prescribed[symbol.name] = _expression(at, [*place, "step_sizes", step], text, names)
     for step in prescribed:
         if circle := _circle(step, prescribed):
@@ -376,14 +408,11 @@ def _notation(at: _Document, table: Any) -> tuple[Notation, dict[str, sp.Expr]]:
     own: dict[str, Quantity] = {}
     for name, given in table.items():
         place = ["symbols", name]
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise at.fault(place, "a symbol is a letter, then letters, digits or _")
+        _refuse_name(at, place, name)
         row = {"concept": given} if isinstance(given, str) else given
         if not isinstance(row, Mapping):
             raise at.fault(place, 'must be a concept, e.g. "smoothness", or a table with its meaning and dimension')
-        for key in row:
-            if key not in ("concept", "meaning", "latex", "domain", "dimension", "per_client"):
-                raise at.fault([*place, key], "a symbol has concept, meaning, latex, domain, dimension, per_client")
+        _refuse_unknown(at, place, row, OF_SYMBOL)
         own[name] = _quantity(at, place, name, row)
     taken = {quantity.concept for quantity in own.values()}
     standard = [q for q in STANDARD.values() if q.name not in own and q.concept not in taken]
@@ -410,8 +439,8 @@ def _quantity(at: _Document, place: Sequence[str], name: str, row: Mapping[str, 
             place,
             'a domain reads "(0, inf)" or "integers in [1, inf)" and is not empty, a dimension "f/x^2" or "1"',
         ) from None
-    meaning = row.get("meaning", like.meaning if like else concept.replace("_", " "))
-    shape = ("clients",) if row.get("per_client", bool(like and like.shape)) else ()
+    meaning = _text(at, place, row.get("meaning", like.meaning if like else concept.replace("_", " ")))
+    shape = ("clients",) if _flag(at, place, row.get("per_client", bool(like and like.shape))) else ()
     return Quantity(name, _text(at, place, row.get("latex", _latex_of(name))), meaning, concept, domain,
                     dimension, shape, total=like.total if like else None)  # fmt: skip
 
@@ -422,14 +451,27 @@ def _latex_of(name: str) -> str:
     return rf"\mathrm{{{name}}}" if len(name) > 1 and written == name else written
 
 
-def _definitions(at: _Document, place: Sequence[str], table: Any, names: Mapping[str, sp.Expr]) -> dict[str, sp.Expr]:
+def _definitions(
+    at: _Document, place: Sequence[str], table: Any, names: Mapping[str, sp.Expr], notation: Notation
+) -> dict[str, sp.Expr]:
     """Names that stand for expressions, each in terms of those before it."""
     if not isinstance(table, Mapping):
         raise at.fault(place, 'must be a table of NAME = "EXPRESSION"')
     found: dict[str, sp.Expr] = {}
     for name, text in table.items():
+        _refuse_name(at, [*place, name], name)
+        if (taken := notation.resolve(name)) is not None:
+            raise at.fault([*place, name], f"{name} is a symbol: {taken.meaning}; give the definition another name")
         found[name] = _expression(at, [*place, name], text, {**names, **found})
     return found
+
+
+def _refuse_name(at: _Document, place: Sequence[str], name: str) -> None:
+    """Refuse a name that expressions cannot contain, or that means something else in them."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise at.fault(place, f"{quote(name)} must be a letter, then letters, digits or _")
+    if name in ("inf", *FUNCTIONS_OF_FILES):
+        raise at.fault(place, f"{name} is infinity or a function; choose another name")
 
 
 FUNCTIONS_OF_FILES: Mapping[str, Callable[..., sp.Expr]] = {
@@ -448,13 +490,13 @@ def _expression(at: _Document, place: Sequence[str], text: Any, names: Mapping[s
         numbers = found.atoms(sp.Rational, sp.Float)
         if not is_finite_real(found):
             raise FedboundsError(f"{text!r} is no finite real number")
-        if any(abs(number) > LARGEST for number in numbers):
-            raise FedboundsError(f"{text!r} has a number beyond {float(LARGEST):g}")
+        if any(number and not 1 / LARGEST <= abs(number) <= LARGEST for number in numbers):
+            raise FedboundsError(f"{text!r} has a number beyond {float(LARGEST):g}, or closer to 0 than its inverse")
         return found
     except FedboundsError as error:
         raise at.fault(place, str(error)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-        raise at.fault(place, f"cannot read {text!r}: {error}") from None
+        raise at.fault(place, f"cannot read {quote(text)}: {str(error) or type(error).__name__}") from None
 
 
 def _condition(
@@ -463,6 +505,7 @@ def _condition(
     row = {"text": entry} if isinstance(entry, str) else entry
     if not isinstance(row, Mapping) or not isinstance(row.get("text"), str):
         raise at.fault(place, f'{quote(entry)} must be a relation in quotes, e.g. "gamma <= 1/(8*L*I)"')
+    _refuse_unknown(at, place, row, OF_CONDITION)
     parts = re.split(r"(<=|>=|==|<|>)", row["text"])
     if len(parts) != 3 or parts[1] not in {*OPERATORS, "<", ">"}:
         raise at.fault(place, f"{row['text']!r} must have two sides and one of <=, <, >=, >, ==")
@@ -483,6 +526,9 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     expectation = _expectation(at, document.get("expectation", "gradient noise and participation"))
     given = _text(at, ["given"], document.get("given", ""))
     if isinstance(text, Mapping):
+        _refuse_unknown(at, ["measure"], text, OF_MEASURE)
+        if "of" not in text:
+            raise at.fault(["measure"], f'the table needs of = "WHAT"; its keys are {", ".join(OF_MEASURE)}')
         aggregate = _choice(at, ["measure", "aggregate"], text.get("aggregate", "single"), AGGREGATES)
         over = _choice(at, ["measure", "over"], text.get("over", "none"), INDEX_SETS)
         what = _text(at, ["measure", "of"], text.get("of"))
@@ -569,6 +615,7 @@ def _source(at: _Document, given: Any, key: str, *, unread: bool) -> Source:
     row = {"paper": given} if isinstance(given, str) else given
     if not isinstance(row, Mapping):
         raise at.fault(["source"], "must be the paper, or a table with paper, number and equations")
+    _refuse_unknown(at, ["source"], row, OF_SOURCE)
     number = _text(at, ["source", "number"], row.get("number", key.partition("/")[2].replace("-", " ").title()))
     equations = tuple(_texts(at, ["source", "equations"], row.get("equations", [])))
     return Source(_text(at, ["source", "paper"], row.get("paper", "draft")), number, equations, unread)

@@ -14,7 +14,10 @@ from fedbounds.bounds.theory.theorem_file import (
     KEY,
     KINDS,
     MEASURED,
+    OF_CONDITION,
     OF_HISTORY,
+    OF_MEASURE,
+    OF_SOURCE,
     RANDOM,
     READ,
 )
@@ -24,11 +27,16 @@ def _either(words: Iterable[str]) -> str:
     return "|".join(words)
 
 
+def _table(keys: Iterable[str], kind: dict[str, Any], **others: Any) -> dict[str, Any]:
+    """A table with these keys alone, of one kind but for the others."""
+    return {"type": "object", "properties": {**dict.fromkeys(keys, kind), **others}, "additionalProperties": False}
+
+
 def theorem_schema() -> dict[str, Any]:
     """The JSON Schema of a theorem file, for editors."""
     text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
     expressions = {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "minProperties": 1}
-    condition = {"anyOf": [text, {"type": "object", "properties": {"text": text, "why": text}, "required": ["text"]}]}
+    condition = {"anyOf": [text, {**_table(OF_CONDITION, text), "required": ["text"]}]}
     assumed = {"anyOf": [{**texts, "items": {"enum": sorted(ASSUMPTIONS)}}, {"type": "object"}]}
     symbol = {
         "type": "object",
@@ -63,23 +71,20 @@ def theorem_schema() -> dict[str, Any]:
         "kind": {"enum": [*KINDS]},
         "title": text,
         "statement": text,
-        "source": {
-            "anyOf": [text, {"type": "object", "properties": {"paper": text, "number": text, "equations": texts}}]
-        },
+        "source": {"anyOf": [text, _table(OF_SOURCE, text, equations=texts)]},
         "bibtex": text,
         "history": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {**dict.fromkeys(OF_HISTORY, text), "read": {"enum": [*READ]}},
-                "additionalProperties": False,
-            },
+            "items": _table(OF_HISTORY, text, read={"enum": [*READ]}),
         },
         "bound": {"enum": [*BOUNDS], "description": "Whether the right-hand side is an upper or a lower bound."},
         "measure": {
             "anyOf": [
                 {**text, "pattern": f"^({_either(AGGREGATES)}) over ({_either(INDEX_SETS)}) of ({_either(MEASURED)})$"},
-                {"type": "object"},
+                {
+                    **_table(OF_MEASURE, text, aggregate={"enum": [*AGGREGATES]}, over={"enum": [*INDEX_SETS]}),
+                    "required": ["of"],
+                },
             ]
         },
         "expectation": {

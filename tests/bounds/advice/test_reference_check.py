@@ -55,7 +55,7 @@ def test_a_bound_that_falls_faster_than_a_lower_bound_is_false(tmp_path: Path) -
 
 def test_a_lower_bound_excludes_every_method(tmp_path: Path) -> None:
     file = tmp_path / "draft.toml"
-    text = DRAFT.format(noise="bounded variance", more="", term="sigma**2/(T*N)").replace("fedavg", "scaffold")
+    text = DRAFT.format(**USUAL).replace("fedavg", "scaffold")
     file.write_text(text, encoding="utf-8")
     said = [f.text for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]
     assert any("arjevani-2023/lower-bound-bounded-variance" in text for text in said)
@@ -136,6 +136,22 @@ def _accused(folder: Path, conditions: list[str], more: str, bound: str) -> list
     listed = ", ".join(f'"{condition}"' for condition in conditions)
     file.write_text(LOW_NOISE.format(conditions=listed, more=more, bound=bound), encoding="utf-8")
     return [f.text for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]
+
+
+def test_keys_that_no_result_has_are_errors(tmp_path: Path) -> None:
+    file, text = tmp_path / "draft.toml", LOW_NOISE.format(conditions="", more=AT_STEP, bound="sqrt(L*F)*sigma/sqrt(T)")
+    (tmp_path / "lemma.toml").write_text('key = "draft/lemma"', encoding="utf-8")
+    (tmp_path / "broken.toml").write_text("key = ", encoding="utf-8")
+
+    def told(line: str) -> list[str]:
+        file.write_text(f"{line}\n{text}", encoding="utf-8")
+        return [f"{f.place}: {f.text}" for f in compare_with_references(read_theorem_file(file)) if f.level == "error"]
+
+    assert not told('uses = ["draft/lemma", "gu-2021/mifa", "fedau/theorem-2"]')
+    for name in ("uses", "improves"):
+        assert told(f'{name} = ["no/such"]')[0].startswith(f"('{name}',): {name}: unknown paper 'no'; ")
+        assert "did you mean fedau/theorem-2" in told(f'{name} = ["fedau/theorem-22"]')[0]
+        assert len(told(f'{name} = ["draft/lemma", "gu-2021/nosuch", "draft/other"]')) == 2
 
 
 def test_a_bound_far_above_one_of_its_class_is_told_the_factor() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 
 import numpy as np
@@ -278,6 +279,132 @@ def test_a_step_size_may_depend_on_another(mine):
     mine.write_text(f'{LOCAL_SGD}[step_sizes]\ngamma = "1/(eta*L)"\neta = "40*I"\n')
     at = {name: value for name, value in AT.items() if name != "gamma"}
     assert fb.evaluate(load(str(mine)), at).prescribed["gamma"] == pytest.approx(1 / 200)
+
+
+MANY = ", ".join(f"{k}*F" for k in range(1, 300))
+CHAINS = {  # each name is defined by the one before
+    "has parts": "{0}*(1 + {0})",
+    "is nested": "sqrt(1 + {0})",
+    "exponentials": "exp({0})",
+    "towers": "{0}**{0}",
+    "min and max": "max({0}, F, L)",
+    "beyond 4096": "{0}*{0}",
+}
+TOO_LARGE = [
+    "1e-999999999*F", "1e999999999*F", "F*1e-" + "9" * 5000, "F*1e" + "9" * 5000, "9" * 5000 + "*F", "1e-301*F",
+    "1e301*F",
+    "0." + "0" * 5000 + "1*F", "(((1e300**64)**64)**64)*F", "F*(((2/3)**64)**64)**-64", "F*floor(exp(1e10))",
+    "F*ceiling(exp(exp(10)))", "F*floor(((exp(1000)**64)**64)**64)", "F*floor(exp(2000)*exp(2000)*exp(2000))",
+    "F*min(exp(exp(exp(9))), 1)", "F*exp(-1e300)", "F*exp(exp(exp(exp(T))))", "F*T**T**T**T", "F*2**2**2**T**T",
+    "F*exp(exp(2**T))", "F*((T**64)**64)**64", f"max({MANY})", f"min({MANY})", f"max(F, min({MANY}))",
+    "F*floor(exp(3999) + 1)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TOO_LARGE, ids=lambda text: text[:30])
+@pytest.mark.parametrize("place", ["terms", "conditions", "where", "step_sizes"])
+def test_an_expression_that_is_too_large_to_compute_is_refused(text, place):
+    """At once: its value would take for ever."""
+    document = {"key": "draft/x", "measure": "minimum over rounds of squared gradient norm of f", "terms": {"a": "F"}}
+    document[place] = {"conditions": [f"{text} <= L"], "step_sizes": {"gamma": text}}.get(place, {"a": text})
+    with pytest.raises(FedboundsError) as caught:
+        build_theorem(document, "mine.toml")
+    assert str(caught.value).startswith(f"mine.toml: {place}") and "\n" not in str(caught.value)
+    assert not str(caught.value).endswith(": ") and len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("step", CHAINS.values(), ids=[*CHAINS])
+def test_definitions_that_grow_with_each_other_are_refused(step):
+    names = {"a0": "gamma*L"} | {f"a{k}": step.format(f"a{k - 1}") for k in range(1, 400)}
+    with pytest.raises(FedboundsError, match=r"where\.a\d+: "):
+        theorem("draft/x", measure="minimum over rounds of squared gradient norm of f", terms={"a": "F"}, where=names)
+
+
+def test_a_formula_of_a_step_size_is_refused_if_it_is_too_large(mine, capsys):
+    for text in ("1e-999999999/L", "1e999999999/L", "exp(exp(exp(exp(T))))/L", "floor(exp(1e10))/L"):
+        assert main(["check", "--against", str(mine), "--step", f"gamma={text}"]) == 2
+        assert "--step = " in (said := capsys.readouterr().err) or "--step: " in said
+
+
+def test_a_maximum_of_many_is_evaluated(mine):
+    many = ", ".join(f"{k}*F/(gamma*I*T)" for k in range(1, 51))
+    mine.write_text(LOCAL_SGD.replace("4*F/(gamma*I*T)", f"max({many})"))
+    found = fb.evaluate(load(str(mine)), AT)
+    assert found.terms["initial gap"] == pytest.approx(50 * 2 / (0.01 * 5 * 1000))
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "legal"),
+    [
+        ("nosuch = 1", "nosuch", "known: algorithm"),
+        ("source = { paper = 'Me', paperr = 'x' }", "source.paperr", "did you mean paper?"),
+        ("source = { nosuch = 'x' }", "source.nosuch", "known: equations, number, paper"),
+        ("conditions = [{ text = 'gamma <= 1/L', whyy = 'x' }]", "conditions.whyy", "did you mean why?"),
+        ("measure = { of = 'x', dimenson = '1' }", "measure.dimenson", "did you mean dimension?"),
+        ("[symbols.z]\ndimension = '1'\nlatx = 'z'", "symbols.z.latx", "did you mean latex?"),
+        ("[[history]]\ndat = '2026-01-01'", "history.dat", "did you mean date?"),
+        ("[forms.explicit]\nterms = { a = 'F' }\nterm = 1", "forms.explicit.term", "did you mean terms?"),
+        ("[forms.explicit]\nterms = { a = 'F' }\nconditions = [{ text = 'F < 1', y = 'x' }]",
+         "forms.explicit.conditions.y", "known: text, why"),
+    ],
+)  # fmt: skip
+def test_every_table_refuses_unknown_keys(mine, table, key, legal):
+    first = table.partition(" ")[0]
+    kept = [line for line in LOCAL_SGD.splitlines() if not line.startswith(first)]
+    head, terms = "\n".join(kept).split("\n[terms]\n")
+    terms = "" if "forms" in table else f"\n[terms]\n{terms}"
+    mine.write_text(f"{head}\n{table}{terms}\n" if table[0] != "[" else f"{head}{terms}\n{table}\n")
+    with pytest.raises(FedboundsError) as caught:
+        load(str(mine))
+    said = str(caught.value)
+    assert re.search(rf", line [1-9]\d*: {re.escape(key)}: unknown key ", said) and legal in said
+    schema = pytest.importorskip("jsonschema")
+    with pytest.raises(schema.ValidationError):
+        schema.validate(tomllib.loads(mine.read_text()), theorem_schema())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("[where]\nT = '1'", "line 12: where.T: T is a symbol: number of rounds"),
+        ("[where]\nrounds = '1'", "line 12: where.rounds: rounds is a symbol"),
+        ("[where]\nz = '1'\n[symbols]\nz = { dimension = '1' }", "line 12: where.z: z is a symbol"),
+        ("[where]\nmax = '1'", "line 12: where.max: max is infinity or a function"),
+        ("[where]\ninf = '1'", "line 12: where.inf: inf is infinity or a function"),
+        ("[where]\n'a b' = '1'", "line 12: where.a b: 'a b' must be a letter"),
+        ("[symbols]\ninf = { dimension = '1' }", "line 12: symbols.inf: inf is infinity"),
+        ("[symbols]\nz = { dimension = '1', per_client = 'no' }", "line 12: symbols.z: 'no' must be true or false"),
+        ("[symbols]\nz = { dimension = '1', meaning = 3 }", "line 12: symbols.z: 3 must be a text"),
+        (
+            "[step_sizes]\nT = '5'",
+            "line 12: step_sizes.T: T is no step size but the number of rounds; known: gamma, eta",
+        ),
+        ("[step_sizes]\nsmoothness = '5'", "line 12: step_sizes.smoothness: smoothness is no step size"),
+        ("[step_sizes]\nnosuch = '5'", "line 12: step_sizes.nosuch: unknown symbol 'nosuch'"),
+        ("uses = ['no such']", "uses: 'no such' must be the key of a result, PAPER/NAME"),
+        ("uses = ['']", "uses: '' must be the key of a result, PAPER/NAME"),
+        ("uses = ['draft/local-sgd']", "uses: draft/local-sgd is this result itself"),
+        ("improves = ['fedau/theorem-2', 'draft/local-sgd']", "improves: draft/local-sgd is this result itself"),
+        ("bibtex = '@article{foo, broken'", "bibtex: '@article{foo, broken' must be an entry @TYPE{KEY, ...}"),
+        ("bibtex = '@article{foo, title={a}}}'", "must be an entry"),
+        ("bibtex = '@article{}'", "must be an entry"),
+        ("bibtex = 'Me (2026)'", "must be an entry"),
+        ("bibtex = '}@article{foo, a={'", "must be an entry"),
+        ("measure = { dimension = '1' }", "line 7: measure: the table needs of ="),
+    ],
+)
+def test_what_would_be_ignored_is_refused(mine, change, message):
+    text = LOCAL_SGD.replace('measure = "min', '# "min') if change.startswith("measure") else LOCAL_SGD
+    mine.write_text(f"{text}{change}\n" if change[0] == "[" else text.replace("\n[terms]", f"{change}\n\n[terms]"))
+    with pytest.raises(FedboundsError) as caught:
+        load(str(mine))
+    assert message in str(caught.value) and "line " in str(caught.value)
+
+
+def test_bibtex_entries_are_taken_as_they_are(mine):
+    for entry in ("@article{a:b-1, title = {A {B} \\{ C}}", "@misc{x,}\n\n@book{y, title={Z}}\n", ""):
+        mine.write_text(f"bibtex = {json.dumps(entry)}\n{LOCAL_SGD}")
+        assert read_theorem_file(mine).bibtex == entry
 
 
 def test_a_file_does_not_take_the_place_of_a_paper(mine):
