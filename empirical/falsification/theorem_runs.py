@@ -201,9 +201,13 @@ def average_of_iterates(models: np.ndarray) -> np.ndarray:
 
 
 def aggregate_values(measure: Measure, values: np.ndarray) -> float:
-    """One number of the values along a run, (T+1,), the last of which is that after it; infinite where it overflows."""
+    """One number of the values along a run, (T+1,), the last of which is that after it; infinite where it overflows.
+
+    The minimum of a run that overflows is that of the rounds before.
+    """
+    values = np.where(np.isnan(values), np.inf, values)
     found = {"minimum": values[:-1].min(), "average": values[:-1].mean(), "last": values[-1]}
-    return _finite(found[measure.aggregate])
+    return float(found[measure.aggregate])
 
 
 def _expected_average(algorithm: Algorithm, trial: Trial, step: float, multiplier: float) -> np.ndarray:

@@ -72,6 +72,7 @@ class Scope(NamedTuple):
     sampled: bool
     simulated: bool  # each round is run
     most: int = max(MANY_STEPS)  # local steps of a run that starts where it stays
+    product: bool = False  # whether a cap is on a product of step sizes, so that one may be large if another is small
 
 
 class Family(NamedTuple):
@@ -193,6 +194,8 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
         return _draw_drifting(scope, rng)
     if (scope.noisy or scope.sampled) and rng.random() < 0.4:
         return _draw_stationary(theorem, scope, rng)
+    if scope.product and rng.random() < 0.1:
+        return _draw_product(scope, rng)
     N, d = int(rng.choice([1, 2, 3, 5])), int(rng.choice([1, 1, 2, 3]))
     compressed = bool({"compressor_contraction", "contraction"} & _concepts(theorem))
     if compressed:
@@ -224,6 +227,23 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
         float(10 ** rng.uniform(-1, 1.5)),
         1 if hardest else int(rng.integers(1, d + 1)),
         float(10 ** rng.uniform(-2, 1)),
+    )
+
+
+def _draw_product(scope: Scope, rng: np.random.Generator) -> Trial:
+    """A run without noise of equal clients, whose uncapped step size is small, so that the other one is large."""
+    N, d = int(rng.choice([1, 2, 3])), int(rng.choice([1, 1, 2]))
+    curvatures = np.tile(rng.uniform(0.1, 1, d), (N, 1))
+    return Trial(
+        curvatures / curvatures.max(),
+        np.zeros((N, d)),
+        0.0,
+        rng.standard_normal(d),
+        int(rng.choice([1, 2, 3, 8])) if scope.local else 1,
+        60 if scope.simulated else 300,
+        int(rng.integers(1, N + 1)) if scope.sampled else N,
+        np.ones(3),
+        float(10 ** rng.uniform(-6, -1)),
     )
 
 
@@ -281,10 +301,18 @@ def _scope(theorem: TheoremFile, form: Form) -> Scope:
     local = "local_steps" in named and said.get("local-steps") != ("one",) and has_local_steps(kind)
     local = local and theorem.algorithm not in INSTANCES
     if kind not in MOMENTS:
-        return Scope(False, local, False, True)
+        return Scope(False, local, False, True, product=_caps_a_product(theorem, form))
     sampled = sampled and theorem.algorithm not in FEDAVG_OF_ALL
     sampled = sampled and measure.over == "rounds" and measure.aggregate != "average iterate"
-    return Scope(noisy, local, sampled, False, MOST_MEASURED if measure.over == "iterations" else max(MANY_STEPS))
+    most = MOST_MEASURED if measure.over == "iterations" else max(MANY_STEPS)
+    return Scope(noisy, local, sampled, False, most, _caps_a_product(theorem, form))
+
+
+def _caps_a_product(theorem: TheoremFile, form: Form) -> bool:
+    """Whether the largest admissible value of a step size depends on another one."""
+    sizes = {n for n in form.needs if theorem.result.notation[n].concept in STEP_SIZES}
+    caps = [(str(c.limits), c.extreme) for c in form.conditions if c.limits is not None and c.extreme is not None]
+    return any(name in sizes and {str(s) for s in cap.free_symbols} & sizes - {name} for name, cap in caps)
 
 
 def _may_be_noisy(theorem: TheoremFile) -> bool:

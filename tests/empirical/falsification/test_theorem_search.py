@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.theorem_file import TheoremFile, build_theorem
 from fedbounds.empirical.algorithms.spec import algorithms
 from fedbounds.empirical.falsification import theorem_search
 from fedbounds.empirical.falsification.theorem_runs import (
     FEDAVG_OF_ALL,
     Trial,
+    aggregate_values,
     exact_constants,
     left_hand_side,
     make_algorithm,
@@ -462,3 +464,25 @@ def test_a_form_without_a_constant_local_step_size_is_not_searched():
     theorem = build_theorem(THEOREMS["descent"] | {"terms": {"gap": "2*F*L/T"}, "conditions": []}, "file.toml", " ")
     found = search_violation(theorem, theorem.result.form())
     assert found.level == "warning" and "no constant of the form is a local step size" in found.text
+
+
+def test_a_dropped_cap_of_one_of_two_step_sizes_is_found_with_the_number_that_the_run_has():
+    """Theorem 1 of Jhunjhunwala et al. (2022) without gamma <= 1/(8 L I): every client's steps may diverge."""
+    terms = {
+        "initial gap": "4*F/(gamma*eta*I*T)",
+        "noise": "4*gamma*eta*L*sigma**2/N + 8*gamma**2*L**2*(I - 1)*sigma**2",
+        "client drift": "32*gamma**2*L**2*I*(I - 1)*d**2",
+    }
+    setting = "nonconvex, smooth, bounded variance, full participation, bounded heterogeneity, local steps"
+    draft = made("no-cap", f"minimum over rounds of {GRADIENT}", setting, terms, "gamma*eta <= 1/(24*L*I)")
+    theorem = build_theorem(draft | {"algorithm": "generalized-fedavg"}, "draft.toml")
+    found = search_violation(theorem, theorem.result.form())
+    assert found.level == "error" and found.at["gamma"] * found.at["L"] > 2 and found.at["eta"] < 0.1
+    assert found.ratio is not None and 1 < found.ratio < np.inf
+
+
+def test_the_minimum_of_a_run_that_overflows_is_that_of_the_rounds_before():
+    values, measure = np.array([2.0, 3.0, np.inf, np.nan, np.nan]), load("ghadimi-2013/sgd").measure
+    names = ("minimum", "average", "last")
+    found = [aggregate_values(replace(measure, aggregate=name), values) for name in names]
+    assert found == [2.0, np.inf, np.inf]
