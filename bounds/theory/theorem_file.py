@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -51,6 +51,7 @@ from fedbounds.bounds.theory.symbols import (
     read_dimension,
     read_domain,
 )
+from fedbounds.bounds.theory.theorem_document import Document
 
 KEY = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
 LARGEST = sp.Integer(10) ** 300  # size of a number in an expression
@@ -101,42 +102,7 @@ class TheoremFile:
 
     def line(self, keys: Sequence[str]) -> int:
         """The line of a key of the file, or of what is around it; 0 if it has none."""
-        return _Document(self.result.file, self.text).line(keys)
-
-
-class _Document:
-    """A document with the places of its keys, for messages."""
-
-    def __init__(self, path: str, text: str = "") -> None:
-        self.path, self.lines = path, text.splitlines()
-
-    def fault(self, keys: Sequence[str], what: str) -> FedboundsError:
-        """An error that names the line of a key."""
-        line = self.line(keys)
-        where = f"{self.path}, line {line}" if line else self.path
-        return FedboundsError(f"{where}: {'.'.join(keys)}: {what}" if keys else f"{where}: {what}")
-
-    def line(self, keys: Sequence[str]) -> int:
-        """The line of a key, or of the innermost table or key around it that has one; 0 without a text."""
-        best, depth, table = 0, -1, []
-        for number, line in enumerate(self.lines, start=1):
-            header = re.match(r"\s*\[+([^\]]+)\]+\s*(#.*)?$", line)
-            if header:
-                table, here = _key_parts(header[1]), _key_parts(header[1])
-            elif assigned := re.match(
-                r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""", line
-            ):
-                here = [*table, *_key_parts(assigned[1])]
-            else:
-                continue
-            if here == list(keys[: len(here)]) and len(here) > depth:
-                best, depth = number, len(here)
-        return best
-
-
-def _key_parts(text: str) -> list[str]:
-    """The parts of a dotted key."""
-    return [a or b or c for a, b, c in re.findall(r""""([^"]*)"|'([^']*)'|([\w-]+)""", text)]
+        return Document(self.result.file, self.text).line(keys)
 
 
 def read_theorem_files(path: str) -> list[TheoremFile]:
@@ -155,7 +121,7 @@ def read_theorem_files(path: str) -> list[TheoremFile]:
 
 @lru_cache(maxsize=256)
 def _read(path: str, _absolute: str, _modified: int) -> TheoremFile:
-    text = read_text(path, path, LARGEST_TOML)
+    text = read_text(path, path, LARGEST_TOML) or "\n"  # an empty file is a file
     return build_theorem(read_toml(path, names_files=False), path, text)
 
 
@@ -198,11 +164,18 @@ def theorem(key: str, *, measure: str, terms: Mapping[str, str] | None = None, *
 
 def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> TheoremFile:
     """The theorem of a document."""
-    at = _Document(path, text)
-    _refuse_unknown(at, [], document, (*OF_FILE, *OF_FORM))
+    at = Document(path, text)
+    if not text:
+        at.refuse_other_keys([], document)
+    at.refuse_unknown([], document, (*OF_FILE, *OF_FORM))
     key = document.get("key", f"draft/{re.sub('[^a-z0-9.-]+', '-', Path(path).stem.lower())}" if text else None)
     if not isinstance(key, str) or not KEY.fullmatch(key):
         raise at.fault(["key"], f'{quote(key)} must be PAPER/NAME in small letters, e.g. key = "draft/theorem-1"')
+    if "measure" not in document:
+        also = "" if "terms" in document or "forms" in document else ", nor terms"
+        raise at.fault(
+            [], f'there is no measure{also}: write measure = "AGGREGATE over INDEX of WHAT" and a table [terms]'
+        )
     notation, names = _notation(at, document.get("symbols", {}))
     names = names | _definitions(at, ["where"], document.get("where", {}), names, notation)
     measure = _measure(at, document)
@@ -216,7 +189,7 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     used = {str(s) for form in forms for e in form.expressions for s in e.free_symbols}
     used |= {name for form in forms for name in form.prescribes} | {str(s) for form in forms for s in form.hidden}
     notation = Notation([q for q in notation.values() if q.name in used])
-    kind = _choice(at, ["kind"], document.get("kind", _kind_of(key)), KINDS)
+    kind = at.choice(["kind"], document.get("kind", _kind_of(key)), KINDS)
     strongest = next((f.name for f in reversed(forms) if not f.order_only), forms[-1].name)
     default = document.get("default", strongest)
     if default not in [form.name for form in forms]:
@@ -225,19 +198,19 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     result = Result(
         key,
         cast(ResultKind, kind),
-        _text(at, ["title"], document.get("title", key.partition("/")[2].replace("-", " ").capitalize())),
+        at.text(["title"], document.get("title", key.partition("/")[2].replace("-", " ").capitalize())),
         _source(at, document.get("source", "draft"), key, unread={row.get("read") for row in history} == {"memory"}),
         measure,
         notation,
         forms,
         default,
-        _text(at, ["statement"], document.get("statement", "")),
+        at.text(["statement"], document.get("statement", "")),
         path if text else "",
         algorithm,
     )
     return TheoremFile(
         result,
-        _bibtex(at, document.get("bibtex", "")),
+        at.bibtex(document.get("bibtex", "")),
         setting,
         _keys_of_others(at, "uses", document.get("uses", []), key),
         _keys_of_others(at, "improves", document.get("improves", []), key),
@@ -246,9 +219,9 @@ def build_theorem(document: Mapping[str, Any], path: str, text: str = "") -> The
     )
 
 
-def _keys_of_others(at: _Document, name: str, given: Any, key: str) -> tuple[str, ...]:
+def _keys_of_others(at: Document, name: str, given: Any, key: str) -> tuple[str, ...]:
     """Keys of other results."""
-    for other in (keys := tuple(_texts(at, [name], given))):
+    for other in (keys := tuple(at.texts([name], given))):
         if not KEY.fullmatch(other):
             raise at.fault([name], f'{quote(other)} must be the key of a result, PAPER/NAME, e.g. "fedau/theorem-2"')
         if other == key:
@@ -256,41 +229,22 @@ def _keys_of_others(at: _Document, name: str, given: Any, key: str) -> tuple[str
     return keys
 
 
-def _bibtex(at: _Document, given: Any) -> str:
-    """BibTeX entries, as whole as can be told without reading their fields."""
-    text, depth = _text(at, ["bibtex"], given), 0
-    for begun in re.finditer(r"(?<!\\)[{}]", text):
-        depth += 1 if begun[0] == "{" else -1
-        if depth < 0:
-            break
-    if text.strip() and (depth or not re.fullmatch(r"@\w+\s*\{[^\s,{}]+\s*(,.*)?\}", text.strip(), re.DOTALL)):
-        raise at.fault(["bibtex"], f"{quote(text)} must be an entry @TYPE{{KEY, ...}}, with as many {{ as }}")
-    return text
-
-
-def _refuse_unknown(at: _Document, place: Sequence[str], row: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuse a table with a key that it does not have."""
-    for key in row:
-        if key not in known:
-            raise at.fault([*place, key], str(unknown_name("key", key, known)))
-
-
-def _algorithm(at: _Document, given: Any) -> str:
+def _algorithm(at: Document, given: Any) -> str:
     """The kind of an algorithm, which is written like a key."""
-    kind = _text(at, ["algorithm"], given)
+    kind = at.text(["algorithm"], given)
     if not re.fullmatch(r"[a-z0-9.-]*", kind):
         written = re.sub(r"[^a-z0-9.]+", "-", kind.lower()).strip("-")
         raise at.fault(["algorithm"], f"{kind!r} must be in small letters, digits and hyphens; did you mean {written}?")
     return kind
 
 
-def _history(at: _Document, rows: Any) -> tuple[Mapping[str, str], ...]:
+def _history(at: Document, rows: Any) -> tuple[Mapping[str, str], ...]:
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise at.fault(["history"], f"must be tables [[history]], each with {', '.join(OF_HISTORY)}")
     for row in rows:
-        _refuse_unknown(at, ["history"], row, OF_HISTORY)
+        at.refuse_unknown(["history"], row, OF_HISTORY)
         for key, value in row.items():
-            _text(at, ["history"], value) if key != "read" else _choice(at, ["history"], value, READ)
+            at.text(["history"], value) if key != "read" else at.choice(["history"], value, READ)
     return tuple(rows)
 
 
@@ -299,7 +253,7 @@ def _kind_of(key: str) -> str:
     return first if first in KINDS else "theorem"
 
 
-def _form_tables(at: _Document, document: Mapping[str, Any]) -> dict[str, tuple[list[str], Mapping[str, Any]]]:
+def _form_tables(at: Document, document: Mapping[str, Any]) -> dict[str, tuple[list[str], Mapping[str, Any]]]:
     """The tables of the forms by name, each with its place; the top level is one form if it has terms."""
     forms, top = document.get("forms", {}), {name: document[name] for name in OF_FORM if name in document}
     if "terms" in document:
@@ -314,14 +268,14 @@ def _form_tables(at: _Document, document: Mapping[str, Any]) -> dict[str, tuple[
     for name, table in forms.items():
         if not isinstance(table, Mapping) or not re.fullmatch(r"[\w:=.-]+", name):
             raise at.fault(["forms"], "each form must be a table [forms.NAME], such as [forms.explicit.terms]")
-        _refuse_unknown(at, ["forms", name], table, OF_FORM)
+        at.refuse_unknown(["forms", name], table, OF_FORM)
         merged = {**{key: value for key, value in top.items() if key not in ("assumptions", "where")}, **table}
         found[name] = (["forms", name], merged)
     return found
 
 
 def _form(
-    at: _Document,
+    at: Document,
     place: Sequence[str],
     name: str,
     table: Mapping[str, Any],
@@ -362,20 +316,23 @@ def _form(
     if isinstance(listed, str) or not isinstance(listed, Sequence):
         raise at.fault([*place, "conditions"], 'must be a list of relations, e.g. ["gamma <= 1/L"]')
     conditions = [_condition(at, [*place, "conditions"], entry, names, notation) for entry in listed]
-    listed_hidden = _texts(at, [*place, "hidden"], table.get("hidden", []))
+    listed_hidden = at.texts([*place, "hidden"], table.get("hidden", []))
     own = _own_assumptions(at, table["assumptions"], place) if place and "assumptions" in table else ()
+    hides, asymptotic, note = (at.text([*place, k], table.get(k, "")) for k in ("hides", "asymptotic", "note"))
+    order_only = at.flag([*place, "order_only"], table.get("order_only", False))
+    hidden = tuple(_symbol(at, [*place, "hidden"], name, notation) for name in listed_hidden)
     try:
         return Form(
             name,
             tuple(Term(term, expression) for term, expression in expressions.items()),
             tuple(conditions),
             tuple({a.name: a for a in (*assumed, *own)}.values()),
-            order_only=_flag(at, [*place, "order_only"], table.get("order_only", False)),
-            hides=_text(at, [*place, "hides"], table.get("hides", "")),
-            hidden=tuple(_symbol(at, [*place, "hidden"], name, notation) for name in listed_hidden),
-            asymptotic=_text(at, [*place, "asymptotic"], table.get("asymptotic", "")),
+            order_only=order_only,
+            hides=hides,
+            hidden=hidden,
+            asymptotic=asymptotic,
             prescribes=prescribed,
-            note=_text(at, [*place, "note"], table.get("note", "")),
+            note=note,
         )
     except FedboundsError as error:
         raise at.fault(place, str(error)) from None
@@ -394,14 +351,14 @@ def _circle(first: str, formulas: Mapping[str, sp.Expr]) -> list[str]:
     return []
 
 
-def _symbol(at: _Document, place: Sequence[str], name: str, notation: Notation) -> sp.Symbol:
+def _symbol(at: Document, place: Sequence[str], name: str, notation: Notation) -> sp.Symbol:
     quantity = notation.resolve(name)
     if quantity is None:
         raise at.fault(place, str(unknown_name("symbol", name, [*notation])))
     return quantity.symbol
 
 
-def _notation(at: _Document, table: Any) -> tuple[Notation, dict[str, sp.Expr]]:
+def _notation(at: Document, table: Any) -> tuple[Notation, dict[str, sp.Expr]]:
     """The symbols of a file, and what each name in its expressions stands for."""
     if not isinstance(table, Mapping):
         raise at.fault(["symbols"], 'must be a table, e.g. [symbols] with beta = "smoothness"')
@@ -412,7 +369,7 @@ def _notation(at: _Document, table: Any) -> tuple[Notation, dict[str, sp.Expr]]:
         row = {"concept": given} if isinstance(given, str) else given
         if not isinstance(row, Mapping):
             raise at.fault(place, 'must be a concept, e.g. "smoothness", or a table with its meaning and dimension')
-        _refuse_unknown(at, place, row, OF_SYMBOL)
+        at.refuse_unknown(place, row, OF_SYMBOL)
         own[name] = _quantity(at, place, name, row)
     taken = {quantity.concept for quantity in own.values()}
     standard = [q for q in STANDARD.values() if q.name not in own and q.concept not in taken]
@@ -421,8 +378,8 @@ def _notation(at: _Document, table: Any) -> tuple[Notation, dict[str, sp.Expr]]:
     return Notation(quantities), {**concepts, **{quantity.name: quantity.symbol for quantity in quantities}}
 
 
-def _quantity(at: _Document, place: Sequence[str], name: str, row: Mapping[str, Any]) -> Quantity:
-    concept = _text(at, place, row.get("concept", name))
+def _quantity(at: Document, place: Sequence[str], name: str, row: Mapping[str, Any]) -> Quantity:
+    concept = at.text(place, row.get("concept", name))
     standard = {quantity.concept: quantity for quantity in STANDARD.values()}
     like = standard.get(concept) or (None if "dimension" in row else all_concepts().get(concept))
     if like is None and "dimension" not in row:
@@ -439,10 +396,10 @@ def _quantity(at: _Document, place: Sequence[str], name: str, row: Mapping[str, 
             place,
             'a domain reads "(0, inf)" or "integers in [1, inf)" and is not empty, a dimension "f/x^2" or "1"',
         ) from None
-    meaning = _text(at, place, row.get("meaning", like.meaning if like else concept.replace("_", " ")))
-    shape = ("clients",) if _flag(at, place, row.get("per_client", bool(like and like.shape))) else ()
-    return Quantity(name, _text(at, place, row.get("latex", _latex_of(name))), meaning, concept, domain,
-                    dimension, shape, total=like.total if like else None)  # fmt: skip
+    meaning = at.text(place, row.get("meaning", like.meaning if like else concept.replace("_", " ")))
+    shape = ("clients",) if at.flag(place, row.get("per_client", bool(like and like.shape))) else ()
+    latex = at.latex([*place, "latex"], row["latex"]) if "latex" in row else _latex_of(name)
+    return Quantity(name, latex, meaning, concept, domain, dimension, shape, total=like.total if like else None)
 
 
 def _latex_of(name: str) -> str:
@@ -452,7 +409,7 @@ def _latex_of(name: str) -> str:
 
 
 def _definitions(
-    at: _Document, place: Sequence[str], table: Any, names: Mapping[str, sp.Expr], notation: Notation
+    at: Document, place: Sequence[str], table: Any, names: Mapping[str, sp.Expr], notation: Notation
 ) -> dict[str, sp.Expr]:
     """Names that stand for expressions, each in terms of those before it."""
     if not isinstance(table, Mapping):
@@ -466,7 +423,7 @@ def _definitions(
     return found
 
 
-def _refuse_name(at: _Document, place: Sequence[str], name: str) -> None:
+def _refuse_name(at: Document, place: Sequence[str], name: str) -> None:
     """Refuse a name that expressions cannot contain, or that means something else in them."""
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise at.fault(place, f"{quote(name)} must be a letter, then letters, digits or _")
@@ -482,7 +439,7 @@ FUNCTIONS_OF_FILES: Mapping[str, Callable[..., sp.Expr]] = {
 }
 
 
-def _expression(at: _Document, place: Sequence[str], text: Any, names: Mapping[str, sp.Expr]) -> sp.Expr:
+def _expression(at: Document, place: Sequence[str], text: Any, names: Mapping[str, sp.Expr]) -> sp.Expr:
     if not isinstance(text, str | int | float) or isinstance(text, bool):
         raise at.fault(place, f'{quote(text)} must be an expression in quotes, e.g. "4*F/(gamma*T)"')
     try:
@@ -500,17 +457,17 @@ def _expression(at: _Document, place: Sequence[str], text: Any, names: Mapping[s
 
 
 def _condition(
-    at: _Document, place: Sequence[str], entry: Any, names: Mapping[str, sp.Expr], notation: Notation
+    at: Document, place: Sequence[str], entry: Any, names: Mapping[str, sp.Expr], notation: Notation
 ) -> Condition:
     row = {"text": entry} if isinstance(entry, str) else entry
     if not isinstance(row, Mapping) or not isinstance(row.get("text"), str):
         raise at.fault(place, f'{quote(entry)} must be a relation in quotes, e.g. "gamma <= 1/(8*L*I)"')
-    _refuse_unknown(at, place, row, OF_CONDITION)
+    at.refuse_unknown(place, row, OF_CONDITION)
     parts = re.split(r"(<=|>=|==|<|>)", row["text"])
     if len(parts) != 3 or parts[1] not in {*OPERATORS, "<", ">"}:
         raise at.fault(place, f"{row['text']!r} must have two sides and one of <=, <, >=, >, ==")
     left, right = (_expression(at, place, side.strip(), names) for side in (parts[0], parts[2]))
-    made = Condition(left, cast(Operator, parts[1]), right, _text(at, place, row.get("why", "condition")))
+    made = Condition(left, cast(Operator, parts[1]), right, at.text(place, row.get("why", "condition")))
     for side in (left, right):
         for symbol in sorted(side.free_symbols, key=lambda s: not notation[str(s)].concept.endswith("step_size")):
             limited = Condition(left, made.op, right, made.why, limits=cast(sp.Symbol, symbol))
@@ -519,24 +476,24 @@ def _condition(
     return made
 
 
-def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
+def _measure(at: Document, document: Mapping[str, Any]) -> Measure:
     text = document.get("measure")
     found = re.fullmatch(r"([\w ]+?) over (.+?) of (.+)", text) if isinstance(text, str) else None
-    lower = _choice(at, ["bound"], document.get("bound", "upper"), BOUNDS) == "lower"
+    lower = at.choice(["bound"], document.get("bound", "upper"), BOUNDS) == "lower"
     expectation = _expectation(at, document.get("expectation", "gradient noise and participation"))
-    given = _text(at, ["given"], document.get("given", ""))
+    given = at.text(["given"], document.get("given", ""))
     if isinstance(text, Mapping):
-        _refuse_unknown(at, ["measure"], text, OF_MEASURE)
+        at.refuse_unknown(["measure"], text, OF_MEASURE)
         if "of" not in text:
             raise at.fault(["measure"], f'the table needs of = "WHAT"; its keys are {", ".join(OF_MEASURE)}')
-        aggregate = _choice(at, ["measure", "aggregate"], text.get("aggregate", "single"), AGGREGATES)
-        over = _choice(at, ["measure", "over"], text.get("over", "none"), INDEX_SETS)
-        what = _text(at, ["measure", "of"], text.get("of"))
+        aggregate = at.choice(["measure", "aggregate"], text.get("aggregate", "single"), AGGREGATES)
+        over = at.choice(["measure", "over"], text.get("over", "none"), INDEX_SETS)
+        what = at.text(["measure", "of"], text.get("of"))
         try:
-            dimension = read_dimension(_text(at, ["measure", "dimension"], text.get("dimension", "1")))
+            dimension = read_dimension(at.text(["measure", "dimension"], text.get("dimension", "1")))
         except ValueError:
             raise at.fault(["measure", "dimension"], 'a dimension reads "f^2/x^2" or "1"') from None
-        latex = _text(at, ["measure", "latex"], text.get("latex", r"\text{" + what + "}"))
+        latex = at.latex(["measure", "latex"], text["latex"]) if "latex" in text else r"\text{" + what + "}"
         return Measure(
             cast(Aggregate, aggregate), cast(IndexSet, over), what, latex, dimension, expectation, given, lower=lower
         )
@@ -546,8 +503,8 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
             f'{quote(text)} must read AGGREGATE over INDEX of WHAT, e.g. "minimum over rounds of squared gradient norm '
             'of f"; another left-hand side is a table with of, dimension and latex',
         )
-    aggregate, over = _choice(at, ["measure"], found[1], AGGREGATES), _choice(at, ["measure"], found[2], INDEX_SETS)
-    what, latex, dimension = MEASURED[_choice(at, ["measure"], found[3], tuple(MEASURED))]
+    aggregate, over = at.choice(["measure"], found[1], AGGREGATES), at.choice(["measure"], found[2], INDEX_SETS)
+    what, latex, dimension = MEASURED[at.choice(["measure"], found[3], tuple(MEASURED))]
     latex = latex.replace("x_t", r"\bar x_T") if aggregate == "average iterate" else latex
     expected = rf"\mathbb E[{latex}]" if expectation else latex
     whole = f"{OPERATOR_LATEX.get(aggregate, '')}{expected}"
@@ -556,9 +513,9 @@ def _measure(at: _Document, document: Mapping[str, Any]) -> Measure:
     )
 
 
-def _expectation(at: _Document, given: Any) -> str:
+def _expectation(at: Document, given: Any) -> str:
     """What the left-hand side is averaged over, in the order of all files."""
-    text = _text(at, ["expectation"], given)
+    text = at.text(["expectation"], given)
     parts = [part for part in re.split(r",\s*(?:and\s+)?|\s+and\s+", text.strip()) if part]
     for part in parts:
         if part not in RANDOM:
@@ -568,13 +525,14 @@ def _expectation(at: _Document, given: Any) -> str:
 
 
 def _setting(
-    at: _Document, text: Any, algorithm: str, *, lower: bool
+    at: Document, text: Any, algorithm: str, *, lower: bool
 ) -> tuple[ProblemClass | None, tuple[Assumption, ...]]:
     """The setting in the words of `covers` with what the algorithm says, and the assumption that a problem is in it."""
     if text is None:
         return None, ()
+    words = at.text(["setting"], text)
     try:
-        found = ProblemClass.of(_text(at, ["setting"], text))
+        found = ProblemClass.of(words)
     except FedboundsError as error:
         raise at.fault(["setting"], str(error)) from None
     name, kinds = phrases().get(tuple(algorithm.split("-")), ("", ()))
@@ -595,15 +553,15 @@ def _setting(
     return found, (Assumption("setting", f"what is usual: {words}", "its setting", cover=usual), *own)
 
 
-def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> tuple[Assumption, ...]:
+def _own_assumptions(at: Document, listed: Any, place: Sequence[str] = ()) -> tuple[Assumption, ...]:
     """Shared assumptions by name; a table adds ones of its own, NAME = "STATEMENT"."""
     where = [*place, "assumptions"]
     if isinstance(listed, Mapping):
-        rows = {name: ASSUMPTIONS.get(name) or Assumption(name, _text(at, where, text), "its assumption")
+        rows = {name: ASSUMPTIONS.get(name) or Assumption(name, at.text(where, text), "its assumption")
                 for name, text in listed.items()}  # fmt: skip
         return tuple(rows.values())
     found = []
-    for name in _texts(at, where, listed):
+    for name in at.texts(where, listed):
         if name not in ASSUMPTIONS:
             hint = f'; one of your own is a table, [{".".join(where)}] {name} = "what must hold"'
             raise at.fault(where, f"{unknown_name('assumption', name, ASSUMPTIONS, 'fedbounds schema theorem')}{hint}")
@@ -611,35 +569,11 @@ def _own_assumptions(at: _Document, listed: Any, place: Sequence[str] = ()) -> t
     return tuple(found)
 
 
-def _source(at: _Document, given: Any, key: str, *, unread: bool) -> Source:
+def _source(at: Document, given: Any, key: str, *, unread: bool) -> Source:
     row = {"paper": given} if isinstance(given, str) else given
     if not isinstance(row, Mapping):
         raise at.fault(["source"], "must be the paper, or a table with paper, number and equations")
-    _refuse_unknown(at, ["source"], row, OF_SOURCE)
-    number = _text(at, ["source", "number"], row.get("number", key.partition("/")[2].replace("-", " ").title()))
-    equations = tuple(_texts(at, ["source", "equations"], row.get("equations", [])))
-    return Source(_text(at, ["source", "paper"], row.get("paper", "draft")), number, equations, unread)
-
-
-def _choice(at: _Document, place: Sequence[str], value: Any, choices: Sequence[str]) -> str:
-    if value not in choices:
-        raise at.fault(place, f"{quote(value)} must be one of {', '.join(choices)}")
-    return value
-
-
-def _text(at: _Document, place: Sequence[str], value: Any) -> str:
-    if not isinstance(value, str):
-        raise at.fault(place, f"{quote(value)} must be a text in quotes")
-    return value
-
-
-def _texts(at: _Document, place: Sequence[str], value: Any) -> Iterable[str]:
-    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):
-        raise at.fault(place, f"{quote(value)} must be a list of texts")
-    return value
-
-
-def _flag(at: _Document, place: Sequence[str], value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise at.fault(place, f"{quote(value)} must be true or false")
-    return value
+    at.refuse_unknown(["source"], row, OF_SOURCE)
+    number = at.text(["source", "number"], row.get("number", key.partition("/")[2].replace("-", " ").title()))
+    equations = tuple(at.texts(["source", "equations"], row.get("equations", [])))
+    return Source(at.text(["source", "paper"], row.get("paper", "draft")), number, equations, unread)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from fedbounds.figures.explorer.mathml import mathml
+from fedbounds.bounds.display.mathml import mathml
 
 CODE = r"^ *(?P<fence>```+).*?^ *(?P=fence)|(?P<ticks>`+)[^`](?:.*?[^`])??(?P=ticks)(?!`)"
 FORMULA = r"^\$\$\n(?P<display>.*?)\n\$\$$|(?<![\\$])\$(?P<inline>[^\s$](?:[^$\n]*?[^\s$\\])?)\$"

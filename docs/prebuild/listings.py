@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from fedbounds.bounds.audit.ledger import mark
+from fedbounds.bounds.display.mathml import mathml
 from fedbounds.bounds.theory.registry import PAPERS, paper, papers
 from fedbounds.bounds.theory.result import Result
 from fedbounds.bounds.theory.symbols import Quantity
@@ -29,7 +30,6 @@ from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS
 from fedbounds.empirical.papers.fedmrn.invariants import MASK_INVARIANTS
 from fedbounds.empirical.papers.tdcd.invariants import VERTICAL_INVARIANTS
 from fedbounds.empirical.sweep.schema import sweep_schema
-from fedbounds.figures.explorer.mathml import mathml
 from prebuild.statements import plain
 
 CAUGHT = Path(__file__).resolve().parents[2] / "tests" / "zoo" / "caught.json"

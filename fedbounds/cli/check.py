@@ -104,7 +104,7 @@ def check(
     if file is None:
         raise FedboundsError("FILE.toml is missing: give a theorem file or a run file, or --step with --against")
     document = read_toml(file, names_files=False)
-    if "measure" not in document and any(key in document for key in OF_RUN):
+    if _is_run(document):
         _refuse_other_options("a run file")
         return _check_run(file, against, given, assume, as_json)
     _refuse_other_options("a theorem file")
@@ -135,6 +135,11 @@ def check(
     }
     options.print_answer(as_json, "check", answer, lambda: describe(theorem, findings, passed, left_out))
     return 1 if worst(findings) == "error" else 0
+
+
+def _is_run(document: Mapping[str, Any]) -> bool:
+    """Whether a file is a training configuration and no theorem file."""
+    return "measure" not in document and any(key in document for key in OF_RUN)
 
 
 def _is_given(name: str) -> bool:
@@ -306,6 +311,8 @@ def _check_steps(
 ) -> int:
     from fedbounds.bounds.advice.step_formula import check_formulas
 
+    if file is not None and Path(file).is_file() and _is_run(read_toml(file, names_files=False)):
+        raise FedboundsError(f"{file} is a run file: leave it out, and name the theorems for --step with --against")
     keys = [*against, *([file] if file else [])]
     if not keys:
         raise FedboundsError("--step needs a theorem: give --against KEY, e.g. --against fedau/theorem-2")

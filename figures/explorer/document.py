@@ -19,6 +19,7 @@ from fedbounds.bounds._version import __version__
 from fedbounds.bounds.audit.errata import errata_about
 from fedbounds.bounds.audit.ledger import committed_verdict, trusted_premise
 from fedbounds.bounds.display.json_values import attributes
+from fedbounds.bounds.display.mathml import mathml
 from fedbounds.bounds.evaluation.evaluate import status_reasons
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_outputs
@@ -33,7 +34,6 @@ from fedbounds.bounds.theory.registry import ALL_REFERENCES, REFERENCES, Paper, 
 from fedbounds.bounds.theory.registry import papers as every_paper
 from fedbounds.bounds.theory.result import Condition, Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Derived, Notation, Quantity
-from fedbounds.figures.explorer.mathml import mathml
 
 TEXT, LONG = re.compile(r'"(?:[^"\\]|\\.)*"'), 60
 SIGNS = {"<=": r"\le", ">=": r"\ge", "==": "="}

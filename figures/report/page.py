@@ -17,11 +17,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from fedbounds.bounds._version import __version__
+from fedbounds.bounds.display.mathml import mathml
 from fedbounds.bounds.display.plain_text import number, visible
 from fedbounds.bounds.display.tables import format_cell
 from fedbounds.bounds.inputs.output_files import REPORT, Output, write_outputs
 from fedbounds.figures.explorer.document import package_text
-from fedbounds.figures.explorer.mathml import mathml
 
 DOCUMENT = "report.json"
 FORMULA = re.compile(r"(?<!\\)\$((?:[^$\n\\]|\\[^$])+)\$")  # a dollar after a backslash is one

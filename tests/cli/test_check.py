@@ -1,6 +1,7 @@
 """The command `fedbounds check` on run files and step sizes: output, exit codes, and one line for bad input."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -210,3 +211,11 @@ def test_an_algorithm_of_its_own_is_no_error(capsys, tmp_path, kind):
     (tmp_path / "other.toml").write_text(DESCENT.replace('"fedavg"', f'"{kind}"'))
     assert main(["check", "other.toml"]) == 0
     assert "warning  search" in capsys.readouterr().out
+
+
+def test_a_step_size_is_not_checked_under_a_run_file(capsys):
+    run = str(Path(__file__).resolve().parents[2] / "examples" / "fedau.toml")
+    for against in ([], ["--against", "fedau/theorem-2"]):
+        assert main(["check", run, "--step", "gamma=1/(100*L*I)", *against]) == 2
+        assert "fedau.toml is a run file: leave it out, and name the theorems" in capsys.readouterr().err
+    assert main(["check", "fedau/theorem-2", "--step", "gamma=1/(20*L*I)", "--step", "eta=1"]) in (0, 1)

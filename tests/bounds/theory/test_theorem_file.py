@@ -401,6 +401,126 @@ def test_what_would_be_ignored_is_refused(mine, change, message):
     assert message in str(caught.value) and "line " in str(caught.value)
 
 
+WRONG = [5, True, ["a", 3], {"x": 1}, None]
+TEXTS = (
+    "title", "statement", "bibtex", "expectation", "given", "setting", "algorithm", "default", "hides", "asymptotic",
+    "note", "kind", "bound", "source",
+)  # fmt: skip
+PLACES = {  # of values of a document, one of which is replaced by a wrong one
+    **{name: (name,) for name in sorted({*OF_FILE, *OF_FORM} - {"key"})},
+    "source": ("source", "paper"),
+    "number": ("source", "number"),
+    "equations": ("source", "equations"),
+    "measure of": ("measure", "of"),
+    "measure dimension": ("measure", "dimension"),
+    "measure latex": ("measure", "latex"),
+    "measure aggregate": ("measure", "aggregate"),
+    "symbol": ("symbols", "z"),
+    **{f"symbol {name}": ("symbols", "z", name) for name in ("concept", "meaning", "latex", "domain", "dimension")},
+    "definition": ("where", "e"),
+    "step": ("step_sizes", "gamma"),
+    "term": ("terms", "a"),
+    "history date": ("history", "date"),
+    **{f"form {name}": ("forms", "explicit", name) for name in OF_FORM},
+}
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=[*PLACES])
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_every_error_names_its_document_once(place, wrong):
+    """Wrong kinds of values are refused in one line; the line has the document and the key."""
+    document = {"key": "draft/x", "measure": "minimum over rounds of squared gradient norm of f", "terms": {"a": "F"}}
+    if place[0] == "forms":
+        document = {**document, "forms": {"explicit": {"terms": {"a": "F"}}}}
+        del document["terms"]
+    inside = {"symbols": {"dimension": "1"}, "measure": {"of": "x"}}.get(place[0], {})
+    if place[0] == "history":
+        document["history"] = [{place[1]: wrong}] if len(place) > 1 else wrong
+    else:
+        at = document
+        for name in place[:-1]:
+            at[name] = at = dict(at[name]) if isinstance(at.get(name), dict) else dict(inside)
+        at[place[-1]] = wrong
+    try:
+        build_theorem(document, "mine.toml")
+    except FedboundsError as error:
+        assert str(error).startswith("mine.toml: ") and str(error).count("mine.toml") == 1, str(error)
+        assert "\n" not in str(error) and place[0] in str(error)
+
+
+def test_texts_are_no_numbers_and_no_lists():
+    for name in TEXTS:
+        for wrong in (5, True, ["a"]):
+            document = {"key": "draft/x", "measure": "minimum over rounds of squared gradient norm of f"}
+            with pytest.raises(FedboundsError, match=f"mine.toml: {name}"):
+                build_theorem({**document, "terms": {"a": "F"}, name: wrong}, "mine.toml")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"symbols": {1: "smoothness"}},
+        {"symbols": {"z": {1: "smoothness"}}},
+        {"terms": {1: "F"}},
+        {"where": {None: "F"}},
+        {"step_sizes": {1: "1/L"}},
+        {"assumptions": {1: "it is"}},
+        {"conditions": [{1: "gamma <= 1/L"}]},
+        {"history": [{1: "x"}]},
+        {"source": {1: "x"}},
+        {"forms": {1: {"terms": {"a": "F"}}}},
+        {"forms": {"explicit": {"terms": {("a",): "F"}}}},
+    ],
+    ids=str,
+)
+def test_keys_that_are_no_texts_are_refused(others):
+    terms = {} if {"terms", "forms"} & others.keys() else {"terms": {"a": "F"}}
+    with pytest.raises(FedboundsError, match=rf"theorem\(\): {next(iter(others))}.*the key .* must be a text"):
+        theorem("draft/x", measure="minimum over rounds of squared gradient norm of f", **terms, **others)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "there is no measure, nor terms"),
+        ("\n \n", "there is no measure, nor terms"),
+        ("# a comment", "there is no measure, nor terms"),
+        ("title = 'x'", "there is no measure, nor terms"),
+        ("[terms]\na = 'F'", "there is no measure: write"),
+        ("measure = 'minimum over rounds of squared gradient norm of f'", "there are no terms"),
+    ],
+)
+def test_a_file_without_a_measure_or_terms_says_so(mine, text, words):
+    mine.write_text(text)
+    with pytest.raises(FedboundsError, match=words):
+        load(str(mine))
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [r"\input{/etc/passwd}", r"\write18{rm}", r"\gama", r"\def\x{y}", r"\newcommand{\a}{b}", r"\href{a}{x}", "x}", "{x",
+     "x^2^2", r"\frac{a", r"\left(", "$x$", "%x", "a&b", "a#b", "", "\\", r"\begin{x}", r"\catcode`\@=11"],
+)  # fmt: skip
+def test_latex_that_no_page_can_show_is_refused(mine, latex):
+    mine.write_text(f"{LOCAL_SGD}[symbols]\nz = {{ dimension = '1', latex = {json.dumps(latex)} }}\n")
+    with pytest.raises(FedboundsError, match=r"line 12: symbols\.z\.latex: "):
+        load(str(mine))
+    measure = f"measure = {{ of = 'x', dimension = 'f^2/x^2', latex = {json.dumps(latex)} }}"
+    mine.write_text(re.sub("(?m)^measure.*$", lambda _: measure, LOCAL_SGD))
+    with pytest.raises(FedboundsError, match=r"line 3: measure\.latex: "):
+        load(str(mine))
+
+
+@pytest.mark.parametrize(
+    "latex", [r"\hat\sigma", "D^2", r"\sigma_{\star}", r"\mathcal N", r"\text{a b}", "é", r"\|x\|", r"a\%"]
+)
+def test_latex_of_symbols_is_taken_as_it_is(mine, latex):
+    mine.write_text(
+        f"{LOCAL_SGD}'rest' = 'z*F/(gamma*T)'\n[symbols]\nz = {{ dimension = '1', latex = {json.dumps(latex)} }}\n"
+    )
+    assert load(str(mine)).notation["z"].latex == latex
+
+
 def test_bibtex_entries_are_taken_as_they_are(mine):
     for entry in ("@article{a:b-1, title = {A {B} \\{ C}}", "@misc{x,}\n\n@book{y, title={Z}}\n", ""):
         mine.write_text(f"bibtex = {json.dumps(entry)}\n{LOCAL_SGD}")

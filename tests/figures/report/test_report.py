@@ -20,12 +20,12 @@ from markupsafe import escape
 import fedbounds
 from fedbounds.bounds.audit.errata import paper_errata
 from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.display.mathml import ELEMENTS
 from fedbounds.bounds.display.plain_text import number, visible
 from fedbounds.bounds.display.tables import tex
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.command_line import main
-from fedbounds.figures.explorer.mathml import ELEMENTS
 from fedbounds.figures.report.page import formula, prose
 from fedbounds.figures.report.papers import claims_in, figures_in, find_committed_figures
 from fedbounds.figures.report.theory import result_document
