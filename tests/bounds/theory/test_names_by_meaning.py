@@ -22,4 +22,6 @@ def test_a_name_is_understood_by_its_meaning_first(key, name, hint):
 def test_a_symbol_of_an_expression():
     names = {"gradient_divergence_sup": "rho", "rho": "rho", "eta": "eta"}
     assert "did you mean rho (gradient divergence" in str(unknown_symbol("delta", names))
-    assert str(unknown_symbol("etta", names)) == "unknown symbol 'etta'; did you mean eta?"
+    assert str(unknown_symbol("etta", names)) == (
+        "unknown symbol 'etta'; did you mean eta? (fedbounds list --concepts lists them)"
+    )
