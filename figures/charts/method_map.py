@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -67,7 +68,7 @@ def method_map_picture(
         axes = figure.subplots()
         axes.grid(visible=False)
         places = [(name_entry(name, row.label), i) for i, (name, row) in enumerate(zip(names, rows, strict=True))]
-        handles = fill_regions(axes, table.x_values, table.y_values, winner, places)
+        handles: list[Artist] = [*fill_regions(axes, table.x_values, table.y_values, winner, places)]
         advantage = np.ma.masked_invalid(table.advantage)
         levels = [f for f in FACTORS if advantage.min() < f < advantage.max()]
         if levels:
