@@ -115,6 +115,8 @@ class ImageProblem(Problem):
 
     def decay(self, x: Tensor) -> Tensor:
         r"""$\frac\rho2\|x\|^2$ of the parameters of the network: (..., d) -> (...)."""
+        if not self.weight_decay:
+            return x.new_zeros(x.shape[:-1])  # also where the square overflows
         return self.weight_decay / 2 * x[..., : x.shape[-1] - self.statistics].square().sum(-1)
 
     def _add_weight_decay(self, slope: Tensor, x: Tensor, samples: Samples) -> Tensor:

@@ -8,8 +8,9 @@ import torch
 
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Full
+from fedbounds.empirical.problems import ImageClassification
 from fedbounds.empirical.simulation.simulate import simulate
-from tests.empirical.problems.test_problems_images import DIGITS, _problem
+from tests.empirical.problems.test_problems_images import DIGITS, PARTITION, _problem
 
 
 @pytest.mark.parametrize("network", ["mlp", "linear", "cnn-small", "cnn4-bn-small"])
@@ -43,3 +44,12 @@ def test_weight_decay_leaves_the_variance_of_gradients_and_settles_where_the_gra
     run = simulate(FedAvg(0.05, 1), whole, Full(60), 1000, seeds=[0], record_models=True, record_every=1000)
     last = torch.from_numpy(run.arrays["model"][:, -1])
     assert of.objective_gradient(last).norm() < 1e-6 < plain.objective_gradient(last).norm()
+
+
+def test_without_weight_decay_large_parameters_leave_the_loss_finite():
+    """Their squares overflow, and zero times infinity is not a number."""
+    of = ImageClassification(DIGITS, PARTITION, "linear", 16)
+    x = torch.full((1, of.dimension), 1e22)
+    x[:, ::2] = -1e22
+    assert of.decay(x).item() == 0
+    assert of.metrics(x)["train_loss"].isfinite().all() and of.objective(x).isfinite().all()
