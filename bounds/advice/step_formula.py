@@ -17,7 +17,7 @@ import sympy as sp
 from sympy.simplify.powsimp import powsimp
 
 from fedbounds.bounds.advice.monomial_supremum import supremum
-from fedbounds.bounds.advice.theorem_check import DRAWS, STEP_CONCEPTS, constants_at, draw_quantity, meet, natural_order
+from fedbounds.bounds.advice.theorem_check import DRAWS, constants_at, draw_quantity, meet, natural_order
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.display.plain_text import number, number_to
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -29,6 +29,7 @@ from fedbounds.bounds.theory.printing import plain, plain_decimals
 from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.standard_symbols import STANDARD
 from fedbounds.bounds.theory.symbols import Notation, Quantity
+from fedbounds.bounds.theory.theorem_file import STEP_CONCEPTS
 
 Answer = Literal["holds", "fails", "no counterexample"]
 CLIMBS = 4  # rounds of settings near the worst one

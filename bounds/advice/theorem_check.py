@@ -28,6 +28,7 @@ from fedbounds.bounds.theory.printing import plain
 from fedbounds.bounds.theory.problem_class import NO, ProblemClass, restrict_levels
 from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation, Quantity
+from fedbounds.bounds.theory.theorem_file import STEP_CONCEPTS
 
 Level = Literal["ok", "warning", "error"]
 DRAWS = 4096  # settings of constants
@@ -50,7 +51,6 @@ NEVER_FALLS = {  # concepts in which no bound may fall: more of them makes every
 }
 HETEROGENEITY = ("gradient_divergence_sup", "mean_gradient_divergence", "optimum_heterogeneity",
                  "function_heterogeneity", "heterogeneity_offset")  # fmt: skip
-STEP_CONCEPTS = ("step_size", "server_multiplier")  # how concepts of step sizes end
 QUIET = ("divergence", "heterogeneity", "noise")  # in concepts that are zero without noise and with equal clients
 
 

@@ -127,9 +127,10 @@ class Rate:
 
     @property
     def speed_up(self) -> str:
-        """ "linear" if M participants need 1/M of the rounds, as the bound falls with both alike; "" if unknown.
+        """Whether M participants need 1/M of the rounds, in words: "linear" if the bound falls with both alike.
 
-        "faster than linear" contradicts lower bounds, unless the bound is loose for few participants.
+        It is "" if unknown. "faster than linear" contradicts lower bounds, unless the bound is loose for few
+        participants.
         """
         if self.participants is None:
             return ""

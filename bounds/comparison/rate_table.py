@@ -66,6 +66,11 @@ class RateRow:
     algorithm: str = ""  # its kind, as the theorem file names it
 
     @property
+    def _notes(self) -> str:
+        """Another method than FedAvg and SGD that it is about, and why not to rely on it."""
+        return "; ".join(filter(None, [about_method(self.algorithm), self.note]))
+
+    @property
     def marks(self) -> tuple[str, ...]:
         """The marks in its cells that a legend explains."""
         found = {
@@ -84,8 +89,7 @@ class RateRow:
     def cells(self) -> tuple[str, ...]:
         """Its cells in LaTeX."""
         cited = f"~\\cite{{{self.cite}}}" if self.cite else f" ({tex(self.key.partition('/')[0])})"
-        notes = "; ".join(filter(None, [about_method(self.algorithm), self.note]))
-        named = f"{tex(self.number)}{cited}, {tex(self.form)}" + (f" ({tex(notes)})" if notes else "")
+        named = f"{tex(self.number)}{cited}, {tex(self.form)}" + (f" ({tex(self._notes)})" if self._notes else "")
         told = f"${self.rate}$" if self.rate else "--"
         told += " ($" + self.counts.replace(": ", "$: ") + ")" if self.counts else ""
         told += f" plus {tex(', '.join(self.stays))}" if self.stays else ""
@@ -114,8 +118,7 @@ class RateRow:
             "assumes": ", ".join(self.assumptions),
             "covered": f"if {self.only_if}" if self.only_if else "",
         }
-        notes = "; ".join(filter(None, [about_method(self.algorithm), self.note]))
-        note = f" ({notes})" if notes else ""
+        note = f" ({self._notes})" if self._notes else ""
         head = f"{self.key} [{self.form}]{note}   {self.title}"
         return (head, *(f"  {name:<9} {text}" for name, text in rows.items() if text))
 

@@ -1,6 +1,6 @@
-"""Names of constants in other results: what an unknown name may mean in this one.
+"""Names of constants in all results, and what an unknown name may mean in one of them.
 
-The symbols are read where there is an error only.
+The symbols are read where there is an error, a concept of other results or a list of them.
 """
 
 from __future__ import annotations
@@ -28,18 +28,14 @@ def all_concepts() -> Mapping[str, Quantity]:
         ('L', '[1, inf)')
     """
     from fedbounds.bounds.theory.standard_symbols import STANDARD
-    from fedbounds.bounds.theory.symbols import Quantity, read_dimension, read_domain
+    from fedbounds.bounds.theory.symbols import read_quantity
 
     found = {quantity.concept: quantity for quantity in STANDARD.values()}
     tables = [read_data_file(str(file)) for file in sorted(PAPERS.glob("*/notation.toml"))]
     tables += [read_data_file(str(file)).get("symbols", {}) for file in sorted(PAPERS.glob("references/*/*.toml"))]
     for name, row in (pair for table in tables for pair in table.items()):
-        if isinstance(row, Mapping) and row.get("concept", name) not in found:
-            domain = read_domain(row.get("domain", "[0, inf)"))
-            shape = ("clients",) if row.get("per_client") else ()
-            concept, unit = row.get("concept", name), read_dimension(row.get("dimension", "1"))
-            found[concept] = Quantity(name, row.get("latex", name), row["meaning"], concept, domain, unit, shape,
-                                      total=row.get("total"))  # fmt: skip
+        if isinstance(row, Mapping) and (concept := row.get("concept", name)) not in found:
+            found[concept] = read_quantity(name, **{"latex": name, **row, "concept": concept})
     return found
 
 

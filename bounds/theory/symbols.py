@@ -375,12 +375,15 @@ def read_notation(module: str, floors: Sequence[Derived] = ()) -> Notation:
 
     Domains and dimensions are written as they are printed: "integers in [1, inf)", "f^2/x^2".
     """
+    return Notation([read_quantity(name, **row) for name, row in read_data_file(module).items()], floors)
 
-    def quantity(name: str, domain: str = "[0, inf)", dimension: str = "1", per_client: bool = False, **rest: Any):
-        shape: Shape = ("clients",) if per_client else ()
-        return Quantity(name, domain=read_domain(domain), dimension=read_dimension(dimension), shape=shape, **rest)
 
-    return Notation([quantity(name, **row) for name, row in read_data_file(module).items()], floors)
+def read_quantity(
+    name: str, domain: str = "[0, inf)", dimension: str = "1", per_client: bool = False, **rest: Any
+) -> Quantity:
+    """A symbol as it stands in `notation.toml`."""
+    shape: Shape = ("clients",) if per_client else ()
+    return Quantity(name, domain=read_domain(domain), dimension=read_dimension(dimension), shape=shape, **rest)
 
 
 def read_domain(text: str) -> Domain:

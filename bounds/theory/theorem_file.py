@@ -62,7 +62,7 @@ MEASURED: Mapping[str, tuple[str, str, Dimension]] = {
     "function gap": ("function gap F - F*", r"f(x_t)-f^*", OBJECTIVE),
     "squared distance to the minimizer": ("squared distance to the minimizer", r"\|x_t-x^*\|^2", PARAMETER**2),
 }
-STEPS = ("step_size", "multiplier")  # how concepts of step sizes end
+STEP_CONCEPTS = ("step_size", "server_multiplier")  # how concepts of step sizes end
 OPERATOR_LATEX = {"minimum": r"\min_t", "average": r"\operatorname{avg}_t", "supremum": r"\sup_t"}
 RANDOM = ("gradient noise", "compression", "communication", "participation")  # what an expectation is over
 OF_METHODS = ("server", "local-optimizer", "compression")  # properties of a setting that an algorithm may have
@@ -295,8 +295,8 @@ def _form(
     for step, text in steps.items():
         symbol = _symbol(at, [*place, "step_sizes", step], step, notation)
         quantity = notation[symbol.name]
-        if any(quantity.concept == q.concept for q in STANDARD.values()) and not quantity.concept.endswith(STEPS):
-            legal = ", ".join(q.name for q in notation.values() if q.concept.endswith(STEPS))
+        if not quantity.concept.endswith(STEP_CONCEPTS) and quantity.concept in {q.concept for q in STANDARD.values()}:
+            legal = ", ".join(q.name for q in notation.values() if q.concept.endswith(STEP_CONCEPTS))
             text = f"{step} is no step size but the {quantity.meaning}; known: {legal}, or one of your own in [symbols]"
             raise at.fault([*place, "step_sizes", step], text)
         prescribed[symbol.name] = _expression(at, [*place, "step_sizes", step], text, names)

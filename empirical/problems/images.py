@@ -227,19 +227,17 @@ class ImageClassification(ImageProblem):
         largest = "the largest eigenvalue of the clients' second moments"
         slope = f"upper bound, from {SAMPLE_SLOPE} or {largest}"
         noise = Constant(float(known.noise(self.batch).max()), "exact", f"upper bound, from {SAMPLE_SLOPE}")
-        if rho:
-            steep = NoConstant("gradients of a function with weight decay grow without bound with its parameters")
-            found["strong_convexity"] = Constant(rho, "exact", "the weight decay: cross entropy is convex")
-            return found | {
-                "smoothness": Constant(float(known.smoothness.max()) + rho, "exact", f"half {largest}, and the decay"),
-                "gradient_noise": biased if self.augmentation.operations else noise,
-                "gradient_divergence_sup": Constant(known.divergence, "exact", slope),
-                "gradient_bound": steep,
-            }
-        return found | {
-            "smoothness": Constant(float(known.smoothness.max()), "exact", f"half {largest}"),
+        curved = f"half {largest}{', and the decay' if rho else ''}"
+        found |= {
+            "smoothness": Constant(float(known.smoothness.max()) + rho, "exact", curved),
             "gradient_noise": biased if self.augmentation.operations else noise,
             "gradient_divergence_sup": Constant(known.divergence, "exact", slope),
+        }
+        if rho:
+            steep = NoConstant("gradients of a function with weight decay grow without bound with its parameters")
+            convex = Constant(rho, "exact", "the weight decay: cross entropy is convex")
+            return found | {"strong_convexity": convex, "gradient_bound": steep}
+        return found | {
             "gradient_bound": Constant(known.gradient, "exact", slope),
             "client_gradient_bound": Constant(float(known.gradients.max()), "exact", slope),
             "stochastic_gradient_bound": biased

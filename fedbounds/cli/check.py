@@ -12,12 +12,7 @@ import numpy as np
 
 from fedbounds.bounds.advice.reference_check import compare_with_references
 from fedbounds.bounds.advice.symbol_check import check_symbols, describe_symbols
-from fedbounds.bounds.advice.theorem_check import (
-    Finding,
-    check_result,
-    summarize_checks,
-    worst,
-)
+from fedbounds.bounds.advice.theorem_check import Finding, check_result, summarize_checks, worst
 from fedbounds.bounds.display.plain_text import both_sides, number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
