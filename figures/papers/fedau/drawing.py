@@ -44,7 +44,7 @@ class Gallery(PaperGallery[ex.Scale]):
                 lambda methods: ex.training_sweep(self._name, self.scale, methods, pattern, self.data, tuning=True),
                 lambda setting: ex.method(self.scale, label, **setting),
                 self.scale.grid,
-                self.scale.last,
+                self.scale.tuning_last,
             ),
         )
 
@@ -152,7 +152,7 @@ class Gallery(PaperGallery[ex.Scale]):
     @property
     def _tuning(self) -> str:
         return (
-            f"each method's best pair of one grid of gamma and eta, by training loss in the last {self.scale.last} of "
+            f"each method's best pair of one grid of gamma and eta, by training loss in the last {self.scale.tuning_last} of "
             f"{self.scale.tuning_rounds} rounds, on {self.scale.tuning_seeds} other seeds"
         )
 
