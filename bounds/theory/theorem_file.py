@@ -463,6 +463,9 @@ def _condition(
     if not isinstance(row, Mapping) or not isinstance(row.get("text"), str):
         raise at.fault(place, f'{quote(entry)} must be a relation in quotes, e.g. "gamma <= 1/(8*L*I)"')
     at.refuse_unknown(place, row, OF_CONDITION)
+    for wrong, right in {"=<": "<=", "=>": ">=", "≤": "<=", "≥": ">="}.items():
+        if wrong in row["text"]:
+            raise at.fault(place, f"write {right} for {wrong}, e.g. {row['text'].replace(wrong, right)!r}")
     parts = re.split(r"(<=|>=|==|<|>)", row["text"])
     if len(parts) != 3 or parts[1] not in {*OPERATORS, "<", ">"}:
         raise at.fault(place, f"{row['text']!r} must have two sides and one of <=, <, >=, >, ==")

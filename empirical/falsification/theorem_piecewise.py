@@ -24,7 +24,8 @@ LOCAL_STEPS, ROUNDS = (1, 2, 3, 8), (1, 2, 3, 10, 30, 100)
 MANY_STEPS = (10**2, 10**3, 10**4, 10**5)  # local steps from a fixed point
 MOST_MEASURED = 10**3  # local steps where every model of a round is measured
 STATIONARY_ROUNDS = (10**2, 10**4, 10**8)
-LONGEST = 200  # rounds that are run
+LONGEST = 200  # rounds that are run one by one
+SLOW_ROUNDS = (10, 30, 10**2, 10**3, 10**4)  # of one function, whose steps are taken at once
 ROUNDING = 1e-14  # of models, gradients and values of a function, relative to the largest that they are sums of
 NEAR = 1e-8  # how near a run stays to a fixed point, relative to the distance of the outer knots
 GRID, ZOOMS = 33, 12  # of the search for a fixed point: the interval shrinks to 1e-18 of its length
@@ -40,6 +41,7 @@ class PiecewiseClass(NamedTuple):
     local: bool = True  # several local steps
     noisy: bool = False
     most: int = max(MANY_STEPS)  # local steps
+    absent: bool = False  # whether some clients may never participate
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class PiecewiseTrial:
     uncapped: float  # a step size that nothing caps
     stationary: bool = False  # whether it starts at a fixed point of its rounds
     many: bool = False  # whether very many clients have each function, as they must where there is noise
+    absent: int = 0  # how many of the functions are of clients that never participate, the last ones
 
     def to_dict(self) -> dict[str, Any]:
         """Its numbers."""
@@ -78,6 +81,12 @@ class PiecewiseTrial:
     def objective(self) -> PiecewiseQuadratic:
         """Their mean."""
         return PiecewiseQuadratic(self.knots, self.curvatures.mean(0), self.slopes.mean())
+
+    @cached_property
+    def _participants(self) -> PiecewiseTrial:
+        """The trial of those clients that participate."""
+        n = len(self.slopes) - self.absent
+        return replace(self, curvatures=self.curvatures[:n], slopes=self.slopes[:n], absent=0) if self.absent else self
 
     @cached_property
     def _least(self) -> tuple[float, float]:
@@ -166,15 +175,16 @@ class PiecewiseTrial:
     def _gradients(self, models: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of every client at models of its own, (clients, M), with their curvatures and the distance to the next knot.
 
-        That is the one in the direction of a step.
+        That is the one in the direction of a step; at a knot the piece is that on its side.
         """
         place = np.searchsorted(self.knots, models)
         knots = np.concatenate([self.knots[:1], self.knots])
         at = np.concatenate([self.slopes[:, None], self.each.at_knots], axis=1)
         client, ends = np.arange(len(self.slopes))[:, None], np.concatenate([[-np.inf], self.knots, [np.inf]])
-        curvatures = self.curvatures[client, place]
-        gradients = at[client, place] + curvatures * (models - knots[place])
-        return gradients, curvatures, np.abs(ends[place + (gradients < 0)] - models)
+        gradients = at[client, place] + self.curvatures[client, place] * (models - knots[place])
+        rises = gradients < 0
+        place = place + (rises & (models == ends[place + 1]))
+        return gradients, self.curvatures[client, place], np.abs(ends[place + rises] - models)
 
     @np.errstate(all="ignore")  # logarithms of zero, and runs that diverge
     def _descend(self, models: np.ndarray, step: float, counts: np.ndarray) -> np.ndarray:
@@ -200,18 +210,40 @@ class PiecewiseTrial:
 
     def _round(self, start: np.ndarray, step: float, multiplier: float, within: bool = False) -> np.ndarray:
         """The server's models before and after a round, (2, X); if `within`, mean local models between, (I + 1, X)."""
-        models, means = np.tile(start, (len(self.slopes), 1)), [start]
+        run = self._participants
+        models, means = np.tile(start, (len(run.slopes), 1)), [start]
         if not self.noise:
             counts = np.arange(1, self.local_steps + 1) if within else np.array([self.local_steps])
-            ends = self._descend(np.tile(models, len(counts)), step, np.repeat(counts, len(start)))
+            ends = run._descend(np.tile(models, len(counts)), step, np.repeat(counts, len(start)))
             means += [*ends.mean(0).reshape(len(counts), -1)]
         for i in range(self.local_steps if self.noise else 0):
-            models = models - step * self._gradients(models)[0]
+            models = models - step * run._gradients(models)[0]
             means.append(models.reshape(-1, len(start)).mean(0))
             if i + 1 < self.local_steps:
                 models = np.concatenate([models - step * self.noise, models + step * self.noise], axis=1)
         means[-1] = start + multiplier * (means[-1] - start)
         return np.array(means if within else [start, means[-1]])
+
+    def _path(self, step: float, multiplier: float, within: bool) -> tuple[np.ndarray, np.ndarray] | None:
+        """The models of a run and what rounding errors of them are multiplied by, (T+1,), if it takes the steps of
+        gradient descent on one function, which are all taken at once; None if it does not.
+
+        A step multiplies an error by 1 - step * curvature, which is above 1 on concave pieces.
+        """
+        run, every = self._participants, 1 if within else self.local_steps
+        one = self.local_steps == 1 or (len(run.slopes) == 1 and multiplier == 1)
+        step = step * multiplier if self.local_steps == 1 else step
+        if not one or self.noise or self.stationary or step * self.smoothness > 1:
+            return None
+        counts = every * np.arange(self.rounds * self.local_steps // every + 1)
+        single = replace(run, curvatures=run.curvatures.mean(0)[None], slopes=run.slopes.mean()[None])
+        models = single._descend(np.full((1, len(counts)), self.start), step, counts)[0]
+        near, curvatures = NEAR * self.width, single.curvatures[0]
+        low, high = np.minimum(models[:-1], models[1:]) - near, np.maximum(models[:-1], models[1:]) + near
+        edges = np.concatenate([[-np.inf], self.knots, [np.inf]])
+        met = (low[:, None] <= edges[1:]) & (high[:, None] >= edges[:-1])  # (T, m+1)
+        growth = (1 + step * np.where(met, -curvatures, 0.0).max(1, initial=0.0)) ** every
+        return models, np.append(1.0, np.cumprod(growth))
 
     def settle(self, step: float, multiplier: float) -> PiecewiseTrial | None:
         """The trial from a fixed point of its rounds, which attracts all nearby models; None if none is found."""
@@ -242,10 +274,13 @@ class PiecewiseTrial:
     def left_hand_side(self, measure: Measure, step: float, multiplier: float) -> float:
         """The exact left-hand side of its run, or less by how far models are known."""
         rounds, within = 1 if self.stationary else self.rounds, measure.over == "iterations"
-        models = np.array([self.start])
-        for _ in range(rounds):
+        models, growth = self._path(step, multiplier, within) or (np.array([self.start]), 1.0)
+        if len(models) == 1 and rounds > LONGEST:
+            return 0.0  # too long to run
+        for _ in range(rounds if len(models) == 1 else 0):
             models = np.append(models, self._round(models[-1:], step, multiplier, within)[1:, 0])
-        off = self._model_errors(models, step, multiplier) + (NEAR * self.width if self.stationary else 0.0)
+        off = growth * np.maximum.accumulate(self._model_errors(models, step, multiplier))
+        off = off + (NEAR * self.width if self.stationary else 0.0)
         if measure.aggregate == "average iterate":
             return float(self._values(measure, average_of_iterates(models[:, None])[0], off.max(keepdims=True))[0])
         return aggregate_values(measure, self._values(measure, models, off))
@@ -262,14 +297,23 @@ class PiecewiseTrial:
         return np.maximum(slopes - self.smoothness * off - ROUNDING * largest, 0) ** 2
 
 
-def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:
-    """A random instance; with local steps most start at a fixed point of a round, so that drift is measured."""
-    stationary = bool(of.local and rng.random() < 0.6)
-    noisy = of.noisy and stationary and rng.random() < 0.5
+def draw_noisy(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:
+    """A random instance with noise, which starts at a fixed point of a round."""
+    return draw_piecewise(of, rng, stationary=True, noisy=True)
+
+
+def draw_drifting(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:
+    """A random instance without noise, which starts at a fixed point of a round, so that drift is measured."""
+    return draw_piecewise(of, rng, stationary=True)
+
+
+def draw_piecewise(
+    of: PiecewiseClass, rng: np.random.Generator, stationary: bool = False, noisy: bool = False
+) -> PiecewiseTrial:
+    """A random instance; if `stationary` it starts at a fixed point of a round of several local steps."""
     many = noisy or bool(rng.random() < 0.5)
     N = 1 if of.same or (noisy and rng.random() < 0.7) else int(rng.choice([1, 2, 2, 3, 4]))
-    m, width = int(rng.choice([1, 2, 2, 3, 4])), float(10 ** rng.uniform(-1, 1))
-    lowest = {"non-convex": -1.0, "convex": 0.0, "strongly-convex": float(10 ** rng.uniform(-2, -0.3))}[of.least]
+    m, width, lowest = int(rng.choice([1, 2, 2, 3, 4])), float(10 ** rng.uniform(-1, 1)), _lowest(of, rng)
     shape = (N, m + 1)
     curvatures = rng.choice([lowest, max(lowest, 0.0), 1.0, 1.0], shape)
     if rng.random() < (0.8 if noisy else 0.3):  # where one of two is 0 or both are equal, noise moves no fixed point
@@ -298,8 +342,33 @@ def draw_piecewise(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTri
             float(10 ** rng.uniform(-1, 1.5)),
             stationary,
             many,
+            int(rng.integers(N)) if of.absent else 0,
         ),
         float(rng.random()),
+    )
+
+
+def _lowest(of: PiecewiseClass, rng: np.random.Generator) -> float:
+    """The least curvature of an instance."""
+    return {"non-convex": -1.0, "convex": 0.0, "strongly-convex": float(10 ** rng.uniform(-2, -0.3))}[of.least]
+
+
+def draw_slow(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:
+    """A run of many rounds on one function, which ends on a long slope, or leaves a maximum slowly."""
+    local_steps, rounds = int(rng.choice(LOCAL_STEPS)) if of.local else 1, int(rng.choice(SLOW_ROUNDS))
+    outer, shares = 0.0 if of.bounded else 1.0, rng.choice([1, 1, 0.5, 0.1], 3)
+    if of.least == "non-convex" and rng.random() < 0.5:  # f' is 0 at a maximum, and -1 where it is the steepest, at 1
+        knots, curvatures, slope = np.array([-3.0, -1.0, 1.0, 3.0]), np.array([outer, 1.0, -1.0, 1.0, outer]), -1.0
+        cap = float(rng.choice([1.0, 1.0, 0.25, 0.1])) / float(rng.choice([1, local_steps]))  # of the step size
+        growth = local_steps * np.log1p(shares[0] * cap)  # of the way that is gone, a round
+        rounds = max(1, round(rng.uniform(2, 11) / growth))
+        start = np.exp(-rounds * growth) * rng.uniform(0.7, 1.4)
+    else:  # the slope ends near the minimizer, or goes on
+        knots, curvatures = np.array([0.0, 2.0]), np.array([max(_lowest(of, rng), 0.0), 1.0, outer])
+        slope = -float(10 ** rng.uniform(-2, 0))
+        start = slope * rounds * local_steps * 10 ** rng.uniform(-2, 0.5)
+    return PiecewiseTrial(
+        knots, curvatures[None], np.array([slope]), float(start), 0.0, local_steps, rounds, shares, 1.0
     )
 
 
@@ -328,7 +397,7 @@ def piecewise_nearby(trial: PiecewiseTrial, of: PiecewiseClass, rng: np.random.G
     curvatures[:, [0, -1]] = trial.curvatures[:, [0, -1]]
     if rng.random() < 0.5:
         curvatures = trial.curvatures
-    longest = max(STATIONARY_ROUNDS) if trial.stationary else LONGEST
+    longest = max(STATIONARY_ROUNDS) if trial.stationary else max(LONGEST, trial.rounds)
     moved = PiecewiseTrial(
         np.sort(trial.knots + size * trial.width * rng.standard_normal(trial.knots.shape)),
         curvatures,
@@ -341,5 +410,6 @@ def piecewise_nearby(trial: PiecewiseTrial, of: PiecewiseClass, rng: np.random.G
         trial.uncapped * float(np.exp(size * rng.standard_normal())),
         trial.stationary,
         trial.many,
+        trial.absent,
     )
     return _bounded_below(moved, float(rng.random()))

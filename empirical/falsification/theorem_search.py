@@ -25,7 +25,10 @@ from fedbounds.empirical.falsification.theorem_piecewise import (
     STATIONARY_ROUNDS,
     PiecewiseClass,
     PiecewiseTrial,
+    draw_drifting,
+    draw_noisy,
     draw_piecewise,
+    draw_slow,
     piecewise_nearby,
 )
 from fedbounds.empirical.falsification.theorem_runs import (
@@ -46,7 +49,7 @@ from fedbounds.empirical.falsification.theorem_runs import (
     why_no_run,
 )
 
-TRIALS, CLIMB = 250, 250
+TRIALS, CLIMB = 600, 400  # every second climb starts at the largest ratio of all, the others at that of each family
 ENOUGH = 100  # a ratio after which no larger one is searched
 ROUNDING = 1e-13  # of the measured value at the start and of the squared centers; of their root without randomness
 ROUNDS = (1, 2, 3, 10, 30, 100, 300, 300)
@@ -57,6 +60,9 @@ BUILT = 10**6  # clients that a person can build
 SHARES = ("steps", "uncapped", "many")  # numbers of a trial in place of which its constants are shown
 FREE = ("descent_share",)  # concepts of constants of a theorem that hold at every value below their cap
 STRICT = 1e-9  # relative distance of a constant from a cap that it may not meet
+SAMPLED = {"uniform-sampling", "with-replacement"}  # kinds of participation of quadratics
+UNEQUAL = {"arbitrary", "coins-unknown-rates", "coins-known-rates"}  # those where clients may have any rates
+AVERAGES = ("average-participating", "fedavg", "generalized-fedavg")  # methods whose server averages who participates
 QUADRATICS, PIECEWISE = "quadratics", "piecewise quadratics"
 Instance = Trial | PiecewiseTrial
 # concepts of what is finite, or known, only where the gradients of clients differ by a bounded amount
@@ -93,45 +99,57 @@ def search_violation(
     families = _families(theorem, scope)
     if not families:
         return Finding("warning", "search", form.name, "no run was searched for a violation: gradients are bounded")
-    rng, best, most, count, family = np.random.default_rng(seed), None, -np.inf, 0, families[0]
+    rng, count = np.random.default_rng(seed), 0
+    most: dict[Family, tuple[float, Instance]] = {}  # the largest ratio of each, and its trial
     steps: set[int] = set()  # local steps of the runs that were compared
     built: tuple[float, Instance | None] = -np.inf, None  # the largest ratio with few clients
     for count in range(TRIALS + CLIMB):
-        climbs = best is not None and count >= TRIALS
-        drawn = family if climbs else families[count % len(families)]
-        trial = drawn.nearby(best, rng) if climbs else drawn.draw(rng)
+        drawn = families[count % len(families)]
+        if climbs := count >= TRIALS and bool(most):
+            turn = families[count // 2 % len(families)]
+            drawn = turn if count % 2 and turn in most else max(most, key=lambda family: most[family][0])
+        trial = drawn.nearby(most[drawn][1], rng) if climbs else drawn.draw(rng)
         try:
             ratio, trial = _ratio(theorem, form, trial)
         except FedboundsError as error:
-            families = [other for other in families if other is not drawn]
+            families = [other for other in families if other.name != drawn.name]
             if not families:
                 return Finding("warning", "search", form.name, f"no run was searched for a violation: {error}")
             continue
         if ratio > -np.inf:
             steps.add(trial.local_steps)
-        if ratio > most:
-            best, most, family = trial, ratio, drawn
+        if ratio > most.get(drawn, (-np.inf,))[0]:
+            most[drawn] = ratio, trial
         if ratio > built[0] and _clients(trial) <= BUILT:
             built = ratio, trial
         if progress is not None:
             progress(count + 1, TRIALS + CLIMB)
         if built[0] > ENOUGH:
             break
-    if best is None:
+    if not most:
         return Finding("warning", "search", form.name, "no instance met all conditions")
+    ratio, best = max(most.values(), key=lambda found: found[0])
     if built[1] is not None and built[0] > VIOLATED:
-        most, best = built
-    names = [one.name for one in families]
+        ratio, best = built
+    names = list(dict.fromkeys(one.name for one in families))
     local = f"{min(steps)} to {max(steps)} local steps" if scope.local else "one local step"
-    kinds = [f"with{'' if scope.noisy else 'out'} noise", local, "sampled clients" if scope.sampled else "all clients"]
+    kinds = [f"with{'' if scope.noisy else 'out'} noise", local, _who(theorem, scope)]
     kind = simulated_kind(theorem.algorithm)
     kinds += [f"as {kind}"] if theorem.algorithm != kind else []
     if scope.local and _shares_hessian(theorem) and PIECEWISE not in names:
         kinds += ["equal Hessians, so that the drift of local steps by heterogeneity is not tested"]
-    if most > VIOLATED and _clients(best) > BUILT:
+    if ratio > VIOLATED and _clients(best) > BUILT:
         kinds += [f"none with {BUILT} clients or fewer violates it"]
     searched = f"{count + 1} runs on {' and on '.join(names)} ({', '.join(kinds)})"
-    return describe_ratio(form, searched, most, _numbers_of(theorem, form, best))
+    return describe_ratio(form, searched, ratio, _numbers_of(theorem, form, best))
+
+
+def _who(theorem: TheoremFile, scope: Scope) -> str:
+    """Which clients participate in the runs."""
+    found = ["sampled clients" if scope.sampled else "all clients"]
+    found += ["some that never participate"] if _may_be_absent(theorem) else []
+    untested = len(found) == 1 and not scope.sampled and _participation(theorem) != {"all"}
+    return " or ".join(found) + (", so that partial participation is not tested" if untested else "")
 
 
 def _clients(trial: Instance) -> float:
@@ -153,18 +171,41 @@ def _numbers_of(theorem: TheoremFile, form: Form, trial: Instance) -> dict[str, 
 def _families(theorem: TheoremFile, scope: Scope) -> list[Family]:
     """Those whose instances the theorem covers."""
     said, found = {} if theorem.setting is None else theorem.setting.said, []
+    drifts = scope.local and not (scope.simulated or _shares_hessian(theorem) or said.get("heterogeneity") == ("none",))
     if not (bounded := said.get("gradients") == ("bounded",)):
-        found = [Family(QUADRATICS, lambda rng: _draw(theorem, scope, rng), lambda one, rng: _nearby(one, scope, rng))]
-    participation = axis("participation").with_special_cases(said.get("participation", ("all",)))
-    if simulated_kind(theorem.algorithm) in MOMENTS and "all" in participation:
+        draws: list[Callable[[np.random.Generator], Trial]] = [lambda rng: _draw(theorem, scope, rng)]
+        draws += [lambda rng: _draw_drifting(scope, rng)] if drifts else []
+        draws += [lambda rng: _draw_stationary(theorem, scope, rng, False)] if scope.noisy else []
+        draws += [lambda rng: _draw_stationary(theorem, scope, rng, True)] if scope.sampled else []
+        draws += [lambda rng: _draw_product(scope, rng)] if scope.product else []
+        found = [Family(QUADRATICS, draw, lambda one, rng: _nearby(one, scope, rng)) for draw in draws]
+    if simulated_kind(theorem.algorithm) in MOMENTS and "all" in _participation(theorem):
         usual = "strongly-convex" if "strong_convexity" in _concepts(theorem) else "convex"
         least = axis("objective").with_special_cases(said.get("objective", (usual,)))[-1]
         same = said.get("heterogeneity") == ("none",)
-        of = PiecewiseClass(least, same, bounded, scope.local, scope.noisy, scope.most)
-        found.append(
-            Family(PIECEWISE, lambda rng: draw_piecewise(of, rng), lambda one, rng: piecewise_nearby(one, of, rng))
-        )
+        of = PiecewiseClass(least, same, bounded, scope.local, scope.noisy, scope.most, _may_be_absent(theorem))
+        found += [
+            Family(PIECEWISE, lambda rng, draw=draw: draw(of, rng), lambda one, rng: piecewise_nearby(one, of, rng))
+            for draw in (
+                draw_piecewise,
+                draw_slow,
+                *([draw_drifting] if scope.local or of.absent else []),
+                *([draw_noisy] if scope.local and scope.noisy else []),
+            )
+        ]
     return found
+
+
+def _participation(theorem: TheoremFile) -> set[str]:
+    """The kinds of participation that the theorem covers."""
+    said = {} if theorem.setting is None else theorem.setting.said
+    return set(axis("participation").with_special_cases(said.get("participation", ("all",))))
+
+
+def _may_be_absent(theorem: TheoremFile) -> bool:
+    """Whether clients may practically never participate in a method that averages those that do."""
+    kinds = UNEQUAL if theorem.algorithm in ("average-participating", "fedavg") else {"arbitrary"}
+    return theorem.algorithm in AVERAGES and bool(kinds & _participation(theorem))
 
 
 def _no_search(theorem: TheoremFile, form: Form) -> str:
@@ -189,13 +230,6 @@ def _shares_hessian(theorem: TheoremFile) -> bool:
 
 def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
     measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
-    drifts = scope.local and not (scope.simulated or _shares_hessian(theorem) or said.get("heterogeneity") == ("none",))
-    if drifts and rng.random() < 0.3:
-        return _draw_drifting(scope, rng)
-    if (scope.noisy or scope.sampled) and rng.random() < 0.4:
-        return _draw_stationary(theorem, scope, rng)
-    if scope.product and rng.random() < 0.1:
-        return _draw_product(scope, rng)
     N, d = int(rng.choice([1, 2, 3, 5])), int(rng.choice([1, 1, 2, 3]))
     compressed = bool({"compressor_contraction", "contraction"} & _concepts(theorem))
     if compressed:
@@ -266,14 +300,17 @@ def _draw_drifting(scope: Scope, rng: np.random.Generator) -> Trial:
     )
 
 
-def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
-    """A run of which nothing but noise and sampling is measured: its models stay near the minimizer, in mean square.
+def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generator, sampled: bool) -> Trial:
+    """A run of which nothing but noise, or sampling, is measured: its models stay near the minimizer, in mean square.
 
     The average of such models comes nearer to it, so that runs of a theorem about them start at the minimizer.
     """
     measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
-    N, average = int(rng.choice([1, 2, 8, 32, 32, 1000])), measure.aggregate == "average iterate"
-    sampled = scope.sampled and N > 1 and rng.random() < 0.6 and said.get("heterogeneity") != ("none",)
+    N, average = (
+        int(rng.choice([2, 8, 1000, 1000] if sampled else [1, 2, 8, 32, 1000])),
+        measure.aggregate == "average iterate",
+    )
+    sampled = sampled and said.get("heterogeneity") != ("none",)
     noisy = scope.noisy and not (sampled and rng.random() < 0.7)
     spread = float(10 ** rng.uniform(-1, 2)) if sampled and not (noisy and rng.random() < 0.5) else 0.0
     return Trial(
@@ -281,7 +318,7 @@ def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generato
         spread * rng.standard_normal((N, 1)),
         float(10 ** rng.uniform(-1, 1)) if noisy else 0.0,
         np.zeros(1),
-        int(rng.choice([1, 2, 4, 8, *MANY_STEPS])) if scope.local and measure.over != "iterations" else 1,
+        int(rng.choice([1, 1, 1, 2, 8, *MANY_STEPS])) if scope.local and measure.over != "iterations" else 1,
         int(rng.choice(ROUNDS if average else STATIONARY_ROUNDS)),
         int(rng.choice([1, max(N // 2, 1), N - 1])) if sampled else N,
         rng.choice([1, 0.1, 0.01, 0.001], 3),
@@ -297,7 +334,7 @@ def _scope(theorem: TheoremFile, form: Form) -> Scope:
     noisy = _may_be_noisy(theorem)
     sampled = "participating_clients" in named
     if "participation" in said:
-        sampled = set(said["participation"]) != {"all"}
+        sampled = bool(SAMPLED & _participation(theorem))
     local = "local_steps" in named and said.get("local-steps") != ("one",) and has_local_steps(kind)
     local = local and theorem.algorithm not in INSTANCES
     if kind not in MOMENTS:

@@ -152,8 +152,8 @@ class Gallery(PaperGallery[ex.Scale]):
     @property
     def _tuning(self) -> str:
         return (
-            f"each method's best pair of one grid of gamma and eta, by training loss in the last {self.scale.tuning_last} of "
-            f"{self.scale.tuning_rounds} rounds, on {self.scale.tuning_seeds} other seeds"
+            "each method's best pair of one grid of gamma and eta, by training loss in the last "
+            f"{self.scale.tuning_last} of {self.scale.tuning_rounds} rounds, on {self.scale.tuning_seeds} other seeds"
         )
 
     def _provenance(

@@ -80,8 +80,8 @@ class Scale:
         decay = f"weight decay {self.weight_decay:g}, " if self.weight_decay else ""
         return (
             f"{describe_images(self.dataset, self.size)}, network {self.network}, N = {self.clients}, I = 5, batch 16, "
-            f"{decay}{self.rounds} rounds, {self.seeds} seeds, each with its own data split and rates; the paper has SVHN, "
-            "CIFAR-10, CIFAR-100 and CINIC-10, N = 250, 2,000 to 20,000 rounds and 5 seeds"
+            f"{decay}{self.rounds} rounds, {self.seeds} seeds, each with its own data split and rates; the paper has "
+            "SVHN, CIFAR-10, CIFAR-100 and CINIC-10, N = 250, 2,000 to 20,000 rounds and 5 seeds"
         )
 
 

@@ -174,7 +174,7 @@ def test_lists_and_counts_have_the_status() -> None:
     assert sum(counts.values()) == len(FORMS) and set(counts) == {"survived", "unknown", "order only", "unread"}
     assert describe_references(counts).startswith(f"references, from their ledger: {counts['survived']} survived, ")
     shown = json.loads(run("show", "ghadimi-2013/sgd", "--json")[1])["forms"][0]
-    assert shown["status"] == shown["verdict"] == "survived" and "500 runs" in shown["evidence"]
+    assert shown["status"] == shown["verdict"] == "survived" and "runs on quadratics" in shown["evidence"]
     listed = json.loads(run("list", "--paper", "gu-2021", "--json")[1])["results"]
     assert [row["status"] for row in listed] == ["order only"]
 

@@ -121,6 +121,8 @@ def test_the_same_in_python():
         ('"4*F/(gamma*I*T)"', '"4*F/(gamma*I*T"', 9, "terms.initial gap"),
         ('"4*F/(gamma*I*T)"', '"__import__(1)"', 9, "__import__"),
         ("gamma <= 1/(8*L*I)", "gamma 1/(8*L*I)", 6, "must have two sides and one of <=, <, >=, >, =="),
+        ("gamma <= 1/(8*L*I)", "gamma =< 1/(8*L*I)", 6, "write <= for =<, e.g. 'gamma <= 1/(8*L*I)'"),
+        ("gamma <= 1/(8*L*I)", "1/(8*L*I) ≥ gamma", 6, "write >= for ≥, e.g. '1/(8*L*I) >= gamma'"),
         ('["smooth", "unbiased-noise"]', '["smoth"]', 5, "unknown assumption 'smoth'; did you mean smooth"),
         ("bounded variance", "bonded variance", 4, "unknown property of a setting 'bonded variance'; did you mean bou"),
         (

@@ -13,7 +13,9 @@ from fedbounds.empirical.falsification.theorem_piecewise import (
     NEAR,
     PiecewiseClass,
     PiecewiseTrial,
+    draw_noisy,
     draw_piecewise,
+    draw_slow,
     piecewise_nearby,
 )
 
@@ -43,7 +45,8 @@ def gradients(one: PiecewiseTrial, x: float) -> np.ndarray:
 
 def drawn(of: PiecewiseClass, count: int = 30, seed: int = 0) -> list[PiecewiseTrial]:
     rng = np.random.default_rng(seed)
-    found = [draw_piecewise(of, rng) for _ in range(count)]
+    draws = (draw_piecewise, draw_noisy) if of.noisy else (draw_piecewise, draw_slow)
+    found = [draws[place % 2](of, rng) for place in range(count)]
     return found + [piecewise_nearby(one, of, rng) for one in found]
 
 
@@ -140,6 +143,48 @@ def test_many_local_steps_at_once_are_those_of_a_loop(of):
             assert np.abs(found - means).max() <= 1e-10 * size
             ends = one._round(np.array([one.start]), step, 2.0)[:, 0]
             assert np.abs(ends - [one.start, one.start + 2 * (means[-1] - one.start)]).max() <= 1e-10 * size
+
+
+@pytest.mark.parametrize("of", CLASSES)
+def test_many_rounds_at_once_are_those_of_a_loop(of):
+    """Gradient descent on one function, and on the mean of several with one local step."""
+    counts = []
+    for place, one in enumerate(drawn(of._replace(noisy=False), 60)):
+        one = replace(
+            one, stationary=False, rounds=min(one.rounds, 60), local_steps=(1, min(one.local_steps, 8))[place % 2]
+        )
+        for step, multiplier, within in ((0.3, 1.0, False), (1.0, 1.0, False), (0.5, 1.7, False), (0.4, 1.0, True)):
+            if (path := one._path(step, multiplier, within)) is None:
+                assert len(one.slopes) > 1 or multiplier > 1
+                continue
+            models = np.array([one.start])
+            for _ in range(one.rounds):
+                models = np.append(models, one._round(models[-1:], step, multiplier, within)[1:, 0])
+            counts.append(len(one.slopes))
+            size = np.maximum.accumulate(one._model_errors(models, step, multiplier)) * path[1]
+            assert (np.abs(path[0] - models) <= size).all(), (one, step)
+    assert counts.count(1) > 60 and len(counts) - counts.count(1) > 30
+
+
+def test_errors_grow_where_a_run_leaves_a_maximum():
+    curvatures = np.array([[1.0, -1.0, 1.0]])
+    one = PiecewiseTrial(np.array([-1.0, 1.0]), curvatures, np.ones(1), 1e-4, 0.0, 1, 30, np.ones(3), 1.0)
+    models, growth = one._path(1.0, 1.0, within=False) or ()
+    assert models[:13] == pytest.approx(1e-4 * 2.0 ** np.arange(13)) and models[-1] == 2
+    assert growth[13] == pytest.approx(2.0**13) and growth[-1] <= 2.0**14
+
+
+def test_clients_that_never_participate_are_in_the_objective_alone():
+    one = huber(absent=1)
+    assert str(one.constants()) == str(huber().constants())
+    there = one.settle(0.25, 1.0)
+    assert there is not None and there.start == pytest.approx(0, abs=1e-6)  # the minimizer of Huber's function
+    assert there.left_hand_side(GRADIENT_NORM, 0.25, 1.0) == pytest.approx(1 / 16, rel=1e-5)
+    last = one.left_hand_side(replace(DISTANCE, aggregate="last"), 0.25, 1.0)  # 3, 9/4, 3/2, 27/32 - ...
+    x = 3.0
+    for _ in range(12):
+        x -= 0.25 * float(np.clip(x, -1, 1))
+    assert last == pytest.approx((x - 0.5) ** 2, rel=1e-9)
 
 
 @pytest.mark.parametrize("of", CLASSES)

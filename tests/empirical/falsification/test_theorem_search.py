@@ -168,6 +168,11 @@ FALSE = [
     ("mean-iterate", "D2/(2*gamma*T)", "D2/(8*gamma*T)"),  # a constant
     ("ef21", "gamma*(L + Lp*sqrt(B/A)) <= 1", "gamma*L <= 1"),  # the condition of the compressor dropped
     ("ef21", "G0/(A*T)", "G0/(A*T**3)"),  # a wrong power
+    ("fedavg", "*S)*d**2", "*S**2)*d**2"),  # a wrong power
+    ("descent", "minimum over rounds", "last over rounds"),  # the last gradient of a run that leaves a maximum
+    ("sgd", "average over rounds", "last over rounds"),  # the same where noise is allowed
+    ("descent", "2*F/(gamma*T)", "100*F/(gamma*T**2)"),  # a wrong power behind a large constant
+    ("convex-descent", "D2/(2*gamma*(2*T + 1))", "100*D2/(gamma*T**2)"),  # the same
 ]
 
 
@@ -195,8 +200,8 @@ def search(name: str, old: str = "", new: str = "", seed: int = 0):
 
 @pytest.fixture(autouse=True)
 def _short_search(monkeypatch):
-    monkeypatch.setattr(theorem_search, "TRIALS", 150)
-    monkeypatch.setattr(theorem_search, "CLIMB", 150)
+    monkeypatch.setattr(theorem_search, "TRIALS", 300)
+    monkeypatch.setattr(theorem_search, "CLIMB", 200)
     monkeypatch.setattr(theorem_search, "ENOUGH", 1.001)
 
 
@@ -228,6 +233,25 @@ def test_a_false_variant_falls_with_a_counterexample(name, old, new):
     assert not {*theorem_search.SHARES} & found.at.keys()
     crowd = "(I - 1)*sigma**2" in old  # the mean of the noise must be nothing where its drift is measured
     assert (constants.get("N", 1) > theorem_search.BUILT) == ("clients or fewer" in found.text) == crowd
+
+
+@pytest.mark.parametrize(("participation", "algorithm", "level", "said"), [
+    ("unknown rates", "average-participating", "error", "all clients or some that never participate"),
+    ("arbitrary participation", "generalized-fedavg", "error", "or some that never participate"),
+    ("unknown rates", "fedau", "ok", "all clients, so that partial participation is not tested"),
+    ("cyclic participation", "generalized-fedavg", "ok", "all clients, so that partial participation is not tested"),
+    ("full participation", "generalized-fedavg", "ok", "all clients)"),
+])  # fmt: skip
+def test_an_average_of_participants_is_biased_where_rates_are_unequal(participation, algorithm, level, said):
+    """A bound without a bias holds where all clients participate equally often, and FedAU weighs them so."""
+    setting = f"nonconvex, smooth, {participation}, bounded heterogeneity, noise=none, local steps"
+    document = THEOREMS["average-all"] | {"setting": setting, "algorithm": algorithm}
+    theorem = build_theorem(document, "file.toml", " ")
+    found = search_violation(theorem, theorem.result.form())
+    assert found.level == level and said in found.text, found
+    biased = document["terms"] | {"bias": "8*d**2"}
+    theorem = build_theorem(document | {"terms": biased}, "file.toml", " ")
+    assert search_violation(theorem, theorem.result.form()).level == "ok"
 
 
 @pytest.mark.parametrize("kind", sorted(algorithms()))
