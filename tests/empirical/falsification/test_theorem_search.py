@@ -242,8 +242,12 @@ def test_a_false_variant_falls_with_a_counterexample(name, old, new):
     ("cyclic participation", "generalized-fedavg", "ok", "all clients, so that partial participation is not tested"),
     ("full participation", "generalized-fedavg", "ok", "all clients)"),
 ])  # fmt: skip
-def test_an_average_of_participants_is_biased_where_rates_are_unequal(participation, algorithm, level, said):
+def test_an_average_of_participants_is_biased_where_rates_are_unequal(
+    participation, algorithm, level, said, monkeypatch
+):
     """A bound without a bias holds where all clients participate equally often, and FedAU weighs them so."""
+    monkeypatch.setattr(theorem_search, "TRIALS", 100)
+    monkeypatch.setattr(theorem_search, "CLIMB", 50)
     setting = f"nonconvex, smooth, {participation}, bounded heterogeneity, noise=none, local steps"
     document = THEOREMS["average-all"] | {"setting": setting, "algorithm": algorithm}
     theorem = build_theorem(document, "file.toml", " ")
