@@ -14,7 +14,7 @@ import numpy as np
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.compiled_form import CompiledForm
-from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.measures import PARTICIPATION, Measure
 from fedbounds.bounds.theory.problem_class import Cover
 from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.registry import as_result
@@ -121,13 +121,19 @@ def _differing_axis(mine: np.ndarray, yours: np.ndarray) -> str:
 
 
 def with_all_clients(forms: list[CompiledForm], *, alone: bool) -> tuple[list[CompiledForm], list[str]]:
-    """The forms with expectations over participation left out where all clients participate; notes on it.
+    """The forms with the expectations that they have where all clients participate; notes on it.
 
-    That is so for all of them if one is about all clients, and for this one `alone` if each form has its own run.
+    If one is about all clients, an expectation over participation is left out of all of them. If each form has its own
+    run (`alone`) only those about all clients change: over participation or not, their expectation is the same.
     """
     full = [form for form in forms if _everyone(form)]
-    here = full if alone or not full else forms
-    found = [replace(f, own_measure=f.measure.of_all_clients()) if f in here else f for f in forms] if full else forms
+    random = alone and any(form.measure.expectation.endswith(PARTICIPATION) for form in forms if form not in full)
+    found = []
+    for form in forms:
+        measure = form.measure.of_all_clients()
+        if random and measure.expectation:
+            measure = replace(measure, expectation=measure.expectation + PARTICIPATION)
+        found.append(replace(form, own_measure=measure) if form in full or (full and not alone) else form)
     if len({form.measure.expectation for form in forms}) == len({form.measure.expectation for form in found}):
         return forms, []
     return found, [f"{full[0].title} is about all clients, so that an expectation over participation changes nothing"]

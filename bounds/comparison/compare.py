@@ -86,8 +86,12 @@ class BoundComparison(Shown):
 
     @property
     def best(self) -> tuple[str, ...]:
-        """At every setting the label of the least valid bound among those that are sure ("" where there is none)."""
+        """At every setting the label of the least valid bound among those that are sure ("" where there is none).
+
+        If none is sure it is the least of those that are neither refuted nor hide constants.
+        """
         rows = [row for row in self.rows if row.sure]
+        rows = rows or [row for row in self.rows if row.mark not in ("refuted", "order only")]
         if not rows:
             return ("",) * len(self.settings)
         table = np.array([np.where(row.valid, row.values, np.nan) for row in rows])
@@ -101,7 +105,7 @@ class BoundComparison(Shown):
         return "\n".join([f"{self.measure}, over {self.name}: {self.meaning}", *self.notes])
 
     def tables(self) -> tuple[Table, ...]:
-        """At most a dozen settings: every bound, and the least valid one that is sure."""
+        """At most a dozen settings: every bound, and the least valid one."""
         picked = sorted({round(i) for i in np.linspace(0, len(self.settings) - 1, min(12, len(self.settings)))})
         best = self.best
         rows = [
@@ -115,7 +119,8 @@ class BoundComparison(Shown):
             )
             for i in picked
         ]
-        return (Table("", (self.name, *(row.name for row in self.rows), "least that is sure"), rows),)
+        least = "least that is sure" if any(row.sure for row in self.rows) else "least (none is sure)"
+        return (Table("", (self.name, *(row.name for row in self.rows), least), rows),)
 
     def failures(self) -> dict[str, str]:
         """By label: which conditions are violated, or why there is no value, and at which settings."""

@@ -13,6 +13,7 @@ from fedbounds.bounds.theory.symbols import GRADIENT, Dimension
 
 Aggregate = Literal["minimum", "average", "supremum", "last", "average iterate", "single"]
 EXPECTED = "-expected"  # ends the key of a result in expectation over participation that its paper states given it
+PARTICIPATION = " and participation"  # ends an expectation over participation, too
 IndexSet = Literal["rounds", "sync points", "window starts", "local steps", "windows", "iterations", "none"]
 
 
@@ -90,7 +91,7 @@ class Measure:
 
     def of_all_clients(self) -> Measure:
         """The same where all clients participate, so that nothing is averaged over participation."""
-        return replace(self, expectation=self.expectation.removesuffix(" and participation"))
+        return replace(self, expectation=self.expectation.removesuffix(PARTICIPATION))
 
     def is_at_most(self, other: Measure) -> bool:
         """Whether this left-hand side is never larger than the other, on every run."""

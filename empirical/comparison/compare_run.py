@@ -337,10 +337,16 @@ def first_steps(form: Form) -> dict[str, sp.Expr]:
 
 def check_cut_off(result: Result, form: Form, constants: Mapping[str, Value], steps: PrescribedSteps) -> None:
     """As `check_steps`, for the steps that other constants follow from, as the weight error from the cut-off."""
-    first = first_steps(form)
-    if not first:
+    check_some_steps(result, form, first_steps(form), constants, steps)
+
+
+def check_some_steps(
+    result: Result, form: Form, some: Mapping[str, sp.Expr], constants: Mapping[str, Value], steps: PrescribedSteps
+) -> None:
+    """As `check_steps`, for some of the prescribed step sizes, of which alone all constants need be known."""
+    if not some:
         return
-    alone = replace(form, terms=(), conditions=(), prescribes=first)
+    alone = replace(form, terms=(), conditions=(), prescribes=some)
     needed = reachable(alone, prescribed=True)
     alone = replace(alone, derived=tuple(rule for rule in form.derived if rule.name in needed))
     check_steps(evaluate(replace(result, forms=(alone,)), constants, form=alone.name), steps)

@@ -11,6 +11,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.advice.coverage import coverage
 from fedbounds.bounds.errors import FedboundsError
@@ -28,6 +29,7 @@ from fedbounds.empirical.algorithms.local_work import ConfigurableSteps
 from fedbounds.empirical.algorithms.workload import Workload
 from fedbounds.empirical.comparison.compare_run import (
     check_cut_off,
+    check_some_steps,
     check_steps,
     constants_by_symbol,
     coverage_doubts,
@@ -430,6 +432,8 @@ def _check_run(
     try:
         if not needed or not Missing.of(result, replace(bare, prescribes=first_steps(bare)), None, known).names:
             check_cut_off(result, bare, known, steps)
+        if needed:
+            check_some_steps(result, bare, _known_steps(result, bare, known), known, steps)
         evaluation = _evaluate(result, replace(bare, conditions=decided), known, prescribes=not needed, **checked)
         if not needed:
             check_steps(evaluation, steps)
@@ -495,6 +499,12 @@ class Missing:
         sides = (condition.left, condition.right) if condition is not None else tuple(form.prescribes.values())
         names = {str(s) for side in sides for s in side.free_symbols} - form.prescribes.keys()
         return Missing(condition, frozenset().union(*(lacking(name, frozenset()) for name in names)))
+
+
+def _known_steps(result: Result, form: Form, known: Mapping[str, Value]) -> dict[str, sp.Expr]:
+    """The prescribed step sizes whose constants are all known."""
+    each = {name: replace(form, prescribes={name: value}) for name, value in form.prescribes.items()}
+    return {name: one.prescribes[name] for name, one in each.items() if not Missing.of(result, one, None, known).names}
 
 
 def _evaluate(

@@ -20,6 +20,7 @@ from fedbounds.empirical.falsification.theorem_runs import aggregate_values, ave
 
 MANY = 1e5  # clients with each function
 MANY_NOISY = 1e30  # so many that the mean of their noise is nothing
+MOST_GROWTH = 25  # of the logarithm of a distance from a maximum: errors grow as it does
 LOCAL_STEPS, ROUNDS = (1, 2, 3, 8), (1, 2, 3, 10, 30, 100)
 MANY_STEPS = (10**2, 10**3, 10**4, 10**5)  # local steps from a fixed point
 MOST_MEASURED = 10**3  # local steps where every model of a round is measured
@@ -60,6 +61,8 @@ class PiecewiseTrial:
     stationary: bool = False  # whether it starts at a fixed point of its rounds
     many: bool = False  # whether very many clients have each function, as they must where there is noise
     absent: int = 0  # how many of the functions are of clients that never participate, the last ones
+    # the share of the way from a maximum to the next knot where it ends, which says how near it starts; 0: elsewhere
+    leaves: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Its numbers."""
@@ -245,6 +248,23 @@ class PiecewiseTrial:
         growth = (1 + step * np.where(met, -curvatures, 0.0).max(1, initial=0.0)) ** every
         return models, np.append(1.0, np.cumprod(growth))
 
+    def aim(self, step: float, multiplier: float) -> PiecewiseTrial | None:
+        """The trial from so near a maximum that it ends where the objective is the steepest; None if it has no maximum.
+
+        The rounds are not more than those in which rounding errors stay small.
+        """
+        slopes = self.objective.at_knots
+        places = np.flatnonzero((slopes[:-1] > 0) & (slopes[1:] < 0))
+        if not len(places):
+            return None
+        low, high = self.knots[(k := places[0]) : k + 2]
+        top = low + slopes[k] / (slopes[k] - slopes[k + 1]) * (high - low)
+        with np.errstate(over="ignore"):
+            away = np.expm1(self.local_steps * np.log1p(-step * self.objective.curvatures[k + 1]))  # of local steps
+        rate = np.log1p(multiplier * away)
+        rounds = int(np.clip(MOST_GROWTH / rate, 1, self.rounds)) if rate > 0 else self.rounds
+        return replace(self, start=float(top + (high - top) * self.leaves * np.exp(-rounds * rate)), rounds=rounds)
+
     def settle(self, step: float, multiplier: float) -> PiecewiseTrial | None:
         """The trial from a fixed point of its rounds, which attracts all nearby models; None if none is found."""
         if step * self.smoothness > 1 or multiplier * (1 - (1 - step * self.smoothness) ** self.local_steps) > 1:
@@ -357,18 +377,25 @@ def draw_slow(of: PiecewiseClass, rng: np.random.Generator) -> PiecewiseTrial:
     """A run of many rounds on one function, which ends on a long slope, or leaves a maximum slowly."""
     local_steps, rounds = int(rng.choice(LOCAL_STEPS)) if of.local else 1, int(rng.choice(SLOW_ROUNDS))
     outer, shares = 0.0 if of.bounded else 1.0, rng.choice([1, 1, 0.5, 0.1], 3)
+    start, leaves = 0.0, 0.0
     if of.least == "non-convex" and rng.random() < 0.5:  # f' is 0 at a maximum, and -1 where it is the steepest, at 1
         knots, curvatures, slope = np.array([-3.0, -1.0, 1.0, 3.0]), np.array([outer, 1.0, -1.0, 1.0, outer]), -1.0
-        cap = float(rng.choice([1.0, 1.0, 0.25, 0.1])) / float(rng.choice([1, local_steps]))  # of the step size
-        growth = local_steps * np.log1p(shares[0] * cap)  # of the way that is gone, a round
-        rounds = max(1, round(rng.uniform(2, 11) / growth))
-        start = np.exp(-rounds * growth) * rng.uniform(0.7, 1.4)
+        leaves = float(rng.uniform(0.7, 1.4))
     else:  # the slope ends near the minimizer, or goes on
         knots, curvatures = np.array([0.0, 2.0]), np.array([max(_lowest(of, rng), 0.0), 1.0, outer])
         slope = -float(10 ** rng.uniform(-2, 0))
         start = slope * rounds * local_steps * 10 ** rng.uniform(-2, 0.5)
     return PiecewiseTrial(
-        knots, curvatures[None], np.array([slope]), float(start), 0.0, local_steps, rounds, shares, 1.0
+        knots,
+        curvatures[None],
+        np.array([slope]),
+        start,
+        0.0,
+        local_steps,
+        rounds,
+        shares,
+        float(10 ** rng.uniform(-1, 0)),
+        leaves=leaves,
     )
 
 
@@ -411,5 +438,6 @@ def piecewise_nearby(trial: PiecewiseTrial, of: PiecewiseClass, rng: np.random.G
         trial.stationary,
         trial.many,
         trial.absent,
+        trial.leaves * float(np.exp(0.1 * rng.standard_normal())),
     )
     return _bounded_below(moved, float(rng.random()))

@@ -22,7 +22,7 @@ from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec
 from fedbounds.empirical.algorithms.spec import algorithms
-from fedbounds.empirical.participation import Full, WithoutReplacement
+from fedbounds.empirical.participation import Full, WithoutReplacement, WithReplacement
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.problems.problem import client_gradients
 from fedbounds.empirical.simulation.moments.moments import Moments, moments
@@ -66,6 +66,12 @@ class Trial:
     kept: int = 1  # entries that a compressor keeps
     proximal: float = 1.0  # the proximal parameter
     stationary: bool = False  # whether it starts where noise and sampling keep its models, in mean square
+    replacement: bool = False  # whether clients are sampled with replacement
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether clients are drawn."""
+        return self.participants < len(self.centers) or (self.replacement and len(self.centers) > 1)
 
     @property
     def problem(self) -> Quadratic:
@@ -238,9 +244,9 @@ def _expected_values(measure: Measure, algorithm: Algorithm, problem: Quadratic,
 
 def _moments(algorithm: Algorithm, trial: Trial) -> Moments:
     """The exact mean and variances of the models after every round."""
-    problem, rounds, N = trial.problem, trial.rounds, len(trial.centers)
-    process = Full(N) if trial.participants == N else WithoutReplacement(N, trial.participants)
-    return moments(algorithm, problem, process, rounds)
+    problem, rounds, (N, S) = trial.problem, trial.rounds, (len(trial.centers), trial.participants)
+    sampled = WithReplacement(N, S) if trial.replacement else WithoutReplacement(N, S)
+    return moments(algorithm, problem, sampled if trial.is_sampled else Full(N), rounds)
 
 
 def settle(trial: Trial, sizes: Mapping[str, float]) -> Trial | None:
@@ -262,7 +268,8 @@ def settle(trial: Trial, sizes: Mapping[str, float]) -> Trial | None:
     if not ((pull > ATTRACTS) & (pull < 2 - ATTRACTS)).all():
         return None
     noise = (step * trial.noise) ** 2 / S * twice / (step * a * (step * a - 2))  # the powers of (1 - step * a)^2
-    variance = noise + change**2 * trial.centers.var(0) * (N - S) / (S * max(N - 1, 1))
+    share = 1 / S if trial.replacement else (N - S) / (S * max(N - 1, 1))
+    variance = noise + change**2 * trial.centers.var(0) * share
     return replace(trial, start=trial.centers.mean(0) + multiplier * np.sqrt(variance / (pull * (2 - pull))))
 
 
@@ -277,7 +284,7 @@ def _values(measure: Measure, models: np.ndarray, trial: Trial) -> np.ndarray:
 
 def is_random(trial: Trial) -> bool:
     """Whether there is noise, or clients are drawn: expected values then have rounding errors of their own size."""
-    return bool(trial.noise) or trial.participants < len(trial.centers)
+    return bool(trial.noise) or trial.is_sampled
 
 
 def value_at_start(measure: Measure, trial: Trial) -> float:
@@ -294,16 +301,33 @@ def _change(trial: Trial, step: float, count: int | np.ndarray) -> np.ndarray:
 
 def _local_models(trial: Trial, step: float, multiplier: float, within: bool) -> np.ndarray:
     """The models of FedAvg after every round, (T + 1, d); if `within`, the mean local ones at every iteration, too."""
-    counts = np.arange(1, trial.local_steps + 1) if within else np.array([trial.local_steps])
-    change = _change(trial, step, counts[:, None, None])  # (I or 1, N, d)
+    rounds = 1 if trial.stationary else trial.rounds
+    if not within:
+        return _server_models(trial, step, multiplier, rounds)
+    if multiplier == 1 and not np.ptp(trial.curvatures, 0).any() and not np.ptp(trial.centers, 0).any():
+        one = replace(trial, curvatures=trial.curvatures[:1], centers=trial.centers[:1], local_steps=1)
+        return _server_models(one, step, 1.0, rounds * trial.local_steps)  # gradient descent on one function
+    change = _change(trial, step, np.arange(1, trial.local_steps + 1)[:, None, None])  # (I, N, d)
     models = [trial.start[None]]
-    for _ in range(1 if trial.stationary else trial.rounds):
+    for _ in range(rounds):
         before = models[-1][-1]
         means = before + (change * (before - trial.centers)).mean(1)
         if multiplier != 1:
             means[-1] = before + multiplier * (means[-1] - before)
         models.append(means)
     return np.concatenate(models)
+
+
+def _server_models(trial: Trial, step: float, multiplier: float, rounds: int) -> np.ndarray:
+    """The models after every round, (T + 1, d): a round is an affine map of each coordinate."""
+    change = multiplier * _change(trial, step, trial.local_steps)
+    pull, push = change.mean(0), -(change * trial.centers).mean(0)
+    fixed = np.where(pull == 0, 0.0, -push / np.where(pull == 0, 1.0, pull))
+    counts = np.arange(rounds + 1)[:, None]
+    small = np.exp(counts * np.log1p(np.where(np.abs(pull) < 0.5, pull, 0.0)))
+    powers = np.where(np.abs(pull) < 0.5, small, (1 + pull) ** counts)
+    models = fixed + np.where(trial.start == fixed, 0.0, powers * (trial.start - fixed))
+    return np.where(pull == 0, trial.start + counts * push, models)
 
 
 def _simulated_models(algorithm: Algorithm, problem: Quadratic, trial: Trial) -> np.ndarray:

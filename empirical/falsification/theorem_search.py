@@ -7,6 +7,7 @@ their caps or below. A ratio above one at admissible constants is a counterexamp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +55,10 @@ ENOUGH = 100  # a ratio after which no larger one is searched
 ROUNDING = 1e-13  # of the measured value at the start and of the squared centers; of their root without randomness
 ROUNDS = (1, 2, 3, 10, 30, 100, 300, 300)
 SIMULATED_ROUNDS = (1, 2, 3, 5, 10, 30, 60)  # where no moments are known
-LONGEST, LONGEST_SIMULATED = 1000, 60  # rounds
+LONGEST, LONGEST_SIMULATED = 1000, 60  # rounds that are run one by one
+HARDEST = (LONGEST_SIMULATED, LONGEST_SIMULATED, 400)  # where a compressor keeps one entry
+LONG_ROUNDS = (30, 10**2, 10**3, 10**4)
+MOST_MODELS = 10**5  # that are measured
 
 BUILT = 10**6  # clients that a person can build
 SHARES = ("steps", "uncapped", "many")  # numbers of a trial in place of which its constants are shown
@@ -78,7 +82,7 @@ class Scope(NamedTuple):
     sampled: bool
     simulated: bool  # each round is run
     most: int = max(MANY_STEPS)  # local steps of a run that starts where it stays
-    product: bool = False  # whether a cap is on a product of step sizes, so that one may be large if another is small
+    replacement: bool = False  # clients are sampled with replacement
 
 
 class Family(NamedTuple):
@@ -100,15 +104,16 @@ def search_violation(
     if not families:
         return Finding("warning", "search", form.name, "no run was searched for a violation: gradients are bounded")
     rng, count = np.random.default_rng(seed), 0
+    trials, climbs = (TRIALS // 2, CLIMB // 2) if scope.simulated else (TRIALS, CLIMB)  # simulated runs take longer
     most: dict[Family, tuple[float, Instance]] = {}  # the largest ratio of each, and its trial
     steps: set[int] = set()  # local steps of the runs that were compared
     built: tuple[float, Instance | None] = -np.inf, None  # the largest ratio with few clients
-    for count in range(TRIALS + CLIMB):
+    for count in range(trials + climbs):
         drawn = families[count % len(families)]
-        if climbs := count >= TRIALS and bool(most):
+        if climbing := count >= trials and bool(most):
             turn = families[count // 2 % len(families)]
             drawn = turn if count % 2 and turn in most else max(most, key=lambda family: most[family][0])
-        trial = drawn.nearby(most[drawn][1], rng) if climbs else drawn.draw(rng)
+        trial = drawn.nearby(most[drawn][1], rng) if climbing else drawn.draw(rng)
         try:
             ratio, trial = _ratio(theorem, form, trial)
         except FedboundsError as error:
@@ -123,7 +128,7 @@ def search_violation(
         if ratio > built[0] and _clients(trial) <= BUILT:
             built = ratio, trial
         if progress is not None:
-            progress(count + 1, TRIALS + CLIMB)
+            progress(count + 1, trials + climbs)
         if built[0] > ENOUGH:
             break
     if not most:
@@ -141,15 +146,22 @@ def search_violation(
     if ratio > VIOLATED and _clients(best) > BUILT:
         kinds += [f"none with {BUILT} clients or fewer violates it"]
     searched = f"{count + 1} runs on {' and on '.join(names)} ({', '.join(kinds)})"
-    return describe_ratio(form, searched, ratio, _numbers_of(theorem, form, best))
+    found = describe_ratio(form, searched, ratio, _numbers_of(theorem, form, best))
+    return replace(found, level="warning") if found.level == "ok" and _is_untested(theorem, scope) else found
 
 
 def _who(theorem: TheoremFile, scope: Scope) -> str:
     """Which clients participate in the runs."""
     found = ["sampled clients" if scope.sampled else "all clients"]
     found += ["some that never participate"] if _may_be_absent(theorem) else []
-    untested = len(found) == 1 and not scope.sampled and _participation(theorem) != {"all"}
-    return " or ".join(found) + (", so that partial participation is not tested" if untested else "")
+    return " or ".join(found) + (
+        ", so that partial participation is not tested" if _is_untested(theorem, scope) else ""
+    )
+
+
+def _is_untested(theorem: TheoremFile, scope: Scope) -> bool:
+    """Whether the theorem is about partial participation, and all clients participate in all runs."""
+    return not scope.sampled and not _may_be_absent(theorem) and _participation(theorem) != {"all"}
 
 
 def _clients(trial: Instance) -> float:
@@ -171,13 +183,14 @@ def _numbers_of(theorem: TheoremFile, form: Form, trial: Instance) -> dict[str, 
 def _families(theorem: TheoremFile, scope: Scope) -> list[Family]:
     """Those whose instances the theorem covers."""
     said, found = {} if theorem.setting is None else theorem.setting.said, []
-    drifts = scope.local and not (scope.simulated or _shares_hessian(theorem) or said.get("heterogeneity") == ("none",))
+    alike = _shares_hessian(theorem) or said.get("heterogeneity") == ("none",)
+    drifts = scope.local and not (scope.simulated or scope.replacement or alike)
     if not (bounded := said.get("gradients") == ("bounded",)):
-        draws: list[Callable[[np.random.Generator], Trial]] = [lambda rng: _draw(theorem, scope, rng)]
+        draws: list[Callable[[np.random.Generator], Trial]] = [lambda rng: _sample(_draw(theorem, scope, rng), scope)]
         draws += [lambda rng: _draw_drifting(scope, rng)] if drifts else []
-        draws += [lambda rng: _draw_stationary(theorem, scope, rng, False)] if scope.noisy else []
-        draws += [lambda rng: _draw_stationary(theorem, scope, rng, True)] if scope.sampled else []
-        draws += [lambda rng: _draw_product(scope, rng)] if scope.product else []
+        for sampled in [False] * scope.noisy + [True] * scope.sampled:
+            draws += [lambda rng, of=sampled: _sample(_draw_stationary(theorem, scope, rng, of), scope)]
+        draws += [lambda rng: _draw_long(scope, rng)]
         found = [Family(QUADRATICS, draw, lambda one, rng: _nearby(one, scope, rng)) for draw in draws]
     if simulated_kind(theorem.algorithm) in MOMENTS and "all" in _participation(theorem):
         usual = "strongly-convex" if "strong_convexity" in _concepts(theorem) else "convex"
@@ -233,7 +246,7 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
     N, d = int(rng.choice([1, 2, 3, 5])), int(rng.choice([1, 1, 2, 3]))
     compressed = bool({"compressor_contraction", "contraction"} & _concepts(theorem))
     if compressed:
-        d = int(rng.choice([2, 3, 4]))
+        d = int(rng.choice([2, 3, 4, 20, 50]))
     hardest = compressed and rng.random() < 0.3  # as much compression as there is, for long, at the largest step
     kinds = [rng.uniform(0.05, 1, (N, d)), np.ones((N, d)), 10 ** rng.uniform(-4, 0, (N, d))]
     curvatures = kinds[rng.choice(3, p=[0.4, 0.4, 0.2])]
@@ -245,6 +258,8 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
     start = rng.standard_normal(d) * 10 ** rng.uniform(-2, 1)
     if rng.random() < 0.4:  # near the minimizer, where noise and drift are most of what is measured
         start = (curvatures * centers).sum(0) / curvatures.sum(0) + start * 10 ** rng.uniform(-3, 0)
+    if hardest and rng.random() < 0.5:
+        curvatures, centers, start = np.ones((N, d)), np.zeros((N, d)), np.ones(d)
     local_steps = int(rng.choice([1, 1, 2, 3, 8])) if scope.local else 1
     if scope.local and not scope.simulated and measure.over == "rounds" and rng.random() < 0.2:
         local_steps = int(rng.choice(MANY_STEPS))
@@ -255,7 +270,7 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
         float(rng.choice([0.0, 10 ** rng.uniform(-2, 1)])) if noisy else 0.0,
         start,
         local_steps,
-        LONGEST_SIMULATED if hardest else int(rng.choice(SIMULATED_ROUNDS if scope.simulated else ROUNDS)),
+        int(rng.choice(HARDEST if hardest else SIMULATED_ROUNDS if scope.simulated else ROUNDS)),
         int(rng.integers(1, N + 1)) if scope.sampled else N,
         np.ones(3) if hardest else rng.choice([1, 1, 0.5, 0.1], 3),
         float(10 ** rng.uniform(-1, 1.5)),
@@ -264,20 +279,34 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
     )
 
 
-def _draw_product(scope: Scope, rng: np.random.Generator) -> Trial:
-    """A run without noise of equal clients, whose uncapped step size is small, so that the other one is large."""
-    N, d = int(rng.choice([1, 2, 3])), int(rng.choice([1, 1, 2]))
-    curvatures = np.tile(rng.uniform(0.1, 1, d), (N, 1))
+def _sample(trial: Trial, scope: Scope) -> Trial:
+    """The trial with clients sampled as in the theorem.
+
+    Several clients drawn with replacement have no noise: theorems do not say whether that of a client drawn twice is
+    the same.
+    """
+    if not (scope.sampled and scope.replacement):
+        return trial
+    return replace(trial, replacement=True, noise=trial.noise if trial.participants == 1 else 0.0)
+
+
+def _draw_long(scope: Scope, rng: np.random.Generator) -> Trial:
+    """A long run without noise of equal clients, of which a step size or curvatures may be small."""
+    N, d = int(rng.choice([1, 2, 3] if scope.simulated else [1, 2, 3, 1000])), int(rng.choice([1, 2]))
+    curvatures = np.append(1.0, 10 ** rng.uniform(-6, 0, d - 1))
+    local_steps = min(int(rng.choice([1, 2, 3, 8, *MANY_STEPS])), scope.most) if scope.local else 1
+    measured = local_steps if scope.most == MOST_MEASURED else 1  # models of a round
+    rounds = LONGEST_SIMULATED if scope.simulated else min(int(rng.choice(LONG_ROUNDS)), MOST_MODELS // measured)
     return Trial(
-        curvatures / curvatures.max(),
+        np.tile(curvatures, (N, 1)),
         np.zeros((N, d)),
         0.0,
-        rng.standard_normal(d),
-        int(rng.choice([1, 2, 3, 8])) if scope.local else 1,
-        60 if scope.simulated else 300,
-        int(rng.integers(1, N + 1)) if scope.sampled else N,
+        np.ones(1) if d == 1 else np.array([float(rng.integers(2)), 1.0]),
+        local_steps,
+        rounds,
+        N,
         np.ones(3),
-        float(10 ** rng.uniform(-6, -1)),
+        float(10 ** rng.uniform(-6, 1)),
     )
 
 
@@ -320,7 +349,7 @@ def _draw_stationary(theorem: TheoremFile, scope: Scope, rng: np.random.Generato
         np.zeros(1),
         int(rng.choice([1, 1, 1, 2, 8, *MANY_STEPS])) if scope.local and measure.over != "iterations" else 1,
         int(rng.choice(ROUNDS if average else STATIONARY_ROUNDS)),
-        int(rng.choice([1, max(N // 2, 1), N - 1])) if sampled else N,
+        max(int(rng.choice([1, N // 2, N - 1])), 1) if sampled or (scope.sampled and rng.random() < 0.5) else N,
         rng.choice([1, 0.1, 0.01, 0.001], 3),
         float(10 ** rng.uniform(-1, 3)),
         stationary=not average,
@@ -338,18 +367,11 @@ def _scope(theorem: TheoremFile, form: Form) -> Scope:
     local = "local_steps" in named and said.get("local-steps") != ("one",) and has_local_steps(kind)
     local = local and theorem.algorithm not in INSTANCES
     if kind not in MOMENTS:
-        return Scope(False, local, False, True, product=_caps_a_product(theorem, form))
+        return Scope(False, local, False, True)
     sampled = sampled and theorem.algorithm not in FEDAVG_OF_ALL
     sampled = sampled and measure.over == "rounds" and measure.aggregate != "average iterate"
     most = MOST_MEASURED if measure.over == "iterations" else max(MANY_STEPS)
-    return Scope(noisy, local, sampled, False, most, _caps_a_product(theorem, form))
-
-
-def _caps_a_product(theorem: TheoremFile, form: Form) -> bool:
-    """Whether the largest admissible value of a step size depends on another one."""
-    sizes = {n for n in form.needs if theorem.result.notation[n].concept in STEP_SIZES}
-    caps = [(str(c.limits), c.extreme) for c in form.conditions if c.limits is not None and c.extreme is not None]
-    return any(name in sizes and {str(s) for s in cap.free_symbols} & sizes - {name} for name, cap in caps)
+    return Scope(noisy, local, sampled, False, most, "uniform-sampling" not in _participation(theorem))
 
 
 def _may_be_noisy(theorem: TheoremFile) -> bool:
@@ -363,7 +385,8 @@ def _nearby(trial: Trial, scope: Scope, rng: np.random.Generator) -> Trial:
     """A trial with other numbers near these, of the same shape."""
     size = 10 ** rng.uniform(-2, 0)
     turn = np.exp(size * rng.standard_normal(trial.curvatures.shape[1]))
-    longest = LONGEST_SIMULATED if scope.simulated else max(STATIONARY_ROUNDS) if trial.stationary else LONGEST
+    longest = max(STATIONARY_ROUNDS) if trial.stationary else max(LONGEST, trial.rounds)
+    longest = LONGEST_SIMULATED if scope.simulated else longest
     return Trial(
         np.clip(trial.curvatures * turn, 1e-6, 1),
         trial.centers * np.exp(size * rng.standard_normal(trial.centers.shape)),
@@ -377,6 +400,7 @@ def _nearby(trial: Trial, scope: Scope, rng: np.random.Generator) -> Trial:
         trial.kept,
         trial.proximal * float(np.exp(size * rng.standard_normal())),
         trial.stationary,
+        trial.replacement,
     )
 
 
@@ -395,13 +419,17 @@ def _ratio(theorem: TheoremFile, form: Form, trial: Instance) -> tuple[float, In
         return -np.inf, trial
     right, sizes = found
     measure, kind = form.measure or theorem.result.measure, simulated_kind(theorem.algorithm)
-    if trial.stationary:
+    aimed: Instance | None = trial
+    if isinstance(trial, Trial):
+        aimed = settle(trial, sizes) if trial.stationary else trial
+    elif trial.stationary or trial.leaves:
         step, multiplier = _fedavg_steps(sizes, measure, trial)
-        settled = settle(trial, sizes) if isinstance(trial, Trial) else trial.settle(step, multiplier)
-        found = None if settled is None else _evaluate_trial(theorem.result, form, settled)
-        if settled is None or found is None:
+        aimed = trial.settle(step, multiplier) if trial.stationary else trial.aim(step, multiplier)
+    if aimed is not trial:
+        found = None if aimed is None else _evaluate_trial(theorem.result, form, aimed)
+        if aimed is None or found is None:
             return -np.inf, trial
-        trial, (right, sizes) = settled, found
+        trial, (right, sizes) = aimed, found
     if isinstance(trial, Trial):
         left = left_hand_side(measure, kind, trial, sizes)
         scale = value_at_start(measure, trial) + float((trial.centers**2).max())

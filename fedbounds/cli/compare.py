@@ -173,11 +173,15 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
     for i in picked.tolist():
         cells = []
         for row in table.rows:
-            mark = "!" if not row.valid[i] else "~" if not row.sure else "*" if row.label == best[i] else " "
-            cells.append(f"{number(float(row.values[i]))}{mark}".rjust(width))
+            mark = "!" if not row.valid[i] else ("" if row.sure else "~") + ("*" if row.label == best[i] else "")
+            cells.append(f"{number(float(row.values[i]))}{mark:<2}".rjust(width))
         lines.append(f"{number(float(table.settings[i])):>12}  " + "  ".join(cells))
     marks = "! a condition fails, ~ order only, refuted or not proved"
-    lines.append(f"(* the least valid bound; assumptions may differ; {marks})")
+    least = "the least valid bound" + ("" if any(row.sure for row in table.rows) else ", of which none is proved")
+    least = f"* {least}; " if any(best) else ""
+    lines.append(f"({least}assumptions may differ; {marks})")
+    if table.optimize:
+        lines.append(f"({', '.join(table.optimize)} chosen at every setting: --out F.csv and --json have the values)")
     if len(picked) < len(table.settings):
         lines.append(f"({len(picked)} of {len(table.settings)} settings shown; --out F.csv and --json have all)")
     return "\n".join([*lines, *(f"{label}: {said}" for label, said in table.failures().items()), *table.notes])

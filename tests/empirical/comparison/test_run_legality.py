@@ -111,6 +111,12 @@ def test_prescribed_step_sizes_must_be_the_runs():
     assert found.answer == "not legal" and "sets gamma = " in found.reasons[0]
 
 
+def test_a_prescribed_step_size_is_compared_though_constants_of_others_are_missing():
+    """gamma of Corollary 3.2 needs L and T, eta F and sigma, too."""
+    found = check(spec(DATA), "arbitrary-participation/corollary-3.2", given={"L": 0.5})
+    assert found.answer == "not legal" and "sets gamma = " in found.reasons[-1] and not found.missing
+
+
 def test_the_nearest_theorems_are_shown_where_none_is_named():
     rows = check(spec())
     assert 1 <= len(rows) <= 5 and rows[0].claim.startswith(THEOREM) and rows[0].answer == "legal"
