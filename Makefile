@@ -94,7 +94,7 @@ audit-conditions: $(STAMP) ## who notices that a condition of a form is changed 
 adversary: $(STAMP) ## the largest left/bound found of every form, searched again where it has changed (EFFORT=deep; hours)
 	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(BIN)/fedbounds adversary --paper $$paper --effort $(or $(EFFORT),deep); done
 
-demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes
+demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in three minutes
 	$(BIN)/fedbounds demo --out $(OUT)
 
 bench: $(STAMP) ## the benchmarks, as ratios on this machine

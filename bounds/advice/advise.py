@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -296,9 +297,10 @@ class Advice(Shown):
         }
 
 
-def _rank(one: Advised) -> tuple[bool, float]:
-    """Numbers that the audit has proved before orders, then what was to be least."""
-    return one.coverage.mark != "", np.inf if one.choice is None else one.choice.goal
+def _rank(one: Advised) -> tuple[bool, bool, float]:
+    """Numbers that the audit has proved before others, these before orders, then what was to be least."""
+    mark = one.coverage.mark
+    return mark != "", mark in ("order only", "refuted"), np.inf if one.choice is None else one.choice.goal
 
 
 def advise(question: Question, *, paper: str | None = None, watch: Watch | None = None) -> Advice:
@@ -336,7 +338,8 @@ def _measured(question: Question, covered: Covered) -> tuple[Question, str]:
             return replace(question, target=question.target**2, measure=of), of
     if said:
         raise unknown_name("measure of a result that covers the setting", said, known)
-    raise FedboundsError(f"measure is missing: what is the target for? One of: {'; '.join(known)}")
+    legal = " or ".join(f"measure = {json.dumps(of)}" for of in known)
+    raise FedboundsError(f"measure is missing: what is the target for? Add {legal}")
 
 
 def _advise_result(question: Question, result: Result, covered: Covered, measure: str) -> Advised:

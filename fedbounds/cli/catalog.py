@@ -22,7 +22,7 @@ from fedbounds.bounds.audit.ledger import (
     status,
     trusted_premise,
 )
-from fedbounds.bounds.audit.tested_conditions import untested_conditions
+from fedbounds.bounds.audit.tested_conditions import read_conditions, untested_conditions
 from fedbounds.bounds.comparison.improvements import Improvement, improvements
 from fedbounds.bounds.comparison.result_graph import IMPROVES, USES, Edge, all_edges, edges_around
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
@@ -39,6 +39,7 @@ from fedbounds.bounds.theory.symbols import Derived, Notation
 from fedbounds.bounds.theory.theorem_latex import theorem
 from fedbounds.cli.options import (
     OutputPath,
+    complete_late,
     emit,
     force_option,
     form_option,
@@ -59,17 +60,23 @@ QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a c
 
 
 @click.command("list")
+@click.argument("named", metavar="[PAPER | FILE.toml]", required=False, shell_complete=complete_late("papers"))
 @paper_option
 @click.option("--all", "whole", is_flag=True, help="Include lemmas, remarks, definitions and equations.")
 @click.option("--concepts", is_flag=True, help="List the concepts of constants instead: symbol, unit and meaning.")
 @json_option
-def list_results(wanted: str | None, whole: bool, concepts: bool, as_json: bool) -> None:
-    """List theorems, corollaries and propositions: key, kind, verdict and title.
+def list_results(named: str | None, wanted: str | None, whole: bool, concepts: bool, as_json: bool) -> None:
+    """List theorems, corollaries and propositions: key, kind, verdict and title; of all papers, one, or a theorem file.
 
     The papers whose results are verified come first, then the reference theorems of the field (--paper references lists
     these alone). The verdict is that of the default form; it is "order only" for a bound with hidden constants, and
     "unread", with an asterisk, for a theorem that was written from memory.
     """
+    if named and wanted:
+        raise FedboundsError(f"{named} and --paper {wanted} name two papers; give one of them")
+    if named and (named.endswith(".toml") or os.sep in named):
+        wanted = add_theorems(named)[0].paper
+    wanted = wanted or named
     if concepts:
         if whole:
             raise FedboundsError("--all is for results, and --concepts lists concepts; leave out --all")
@@ -362,7 +369,8 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  legal constants: {legal}"] if legal else []
         declared = feasible_set(result, form)
         lines += [f"  feasible set: {declared.words(result.notation)}"] if declared else []
-        not_tested = {row.text for row in untested_conditions(result, form)}
+        audited = bool(read_conditions(result.paper))  # of others nothing is known
+        not_tested = {row.text for row in untested_conditions(result, form)} if audited else set()
         untested = "; ".join(c.words(result.notation) for c in form.conditions if c.text in not_tested and not c.legal)
         lines += (
             [f"  constant not tested (the audit does not detect a factor of 2 in it): {untested}"] if untested else []

@@ -242,7 +242,7 @@ def _figure_path(out: str | Path, name: str, force: bool, spec: str = "", result
 @options.device_option
 @options.json_option
 def demo(out: str, force: bool, workers: int, scale: str, drawing: Drawing, device: str | None, as_json: bool) -> None:
-    """Compare generalized FedAvg with its baselines on images, and with its theorem, in about two minutes.
+    """Compare generalized FedAvg with its baselines on images, and with its theorem, in about three minutes.
 
     Writes figures with their data, a table of claims and a summary into DIR. Works offline.
     """

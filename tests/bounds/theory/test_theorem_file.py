@@ -161,9 +161,12 @@ def test_every_command_takes_a_file(mine, capsys, tmp_path):
         ["rounds", str(mine), "--epsilon", "0.1", *(c for c in CONSTANTS if not c.startswith("T"))],
         ["compare", str(mine), "--vary", "gamma=0.001:0.02:log:3", *CONSTANTS[:-1]],
         ["covers", str(mine)],
+        ["list", str(mine)],
     ):
         assert main(arguments) == 0, (arguments, capsys.readouterr().err)
-    assert "theorem file, which has no proof" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "theorem file, which has no proof" in out and "constant not tested" not in out  # no audit was made
+    assert "draft/local-sgd  theorem      unknown     Local SGD" in out
 
 
 def test_a_folder_of_files_is_a_paper(mine, capsys):
