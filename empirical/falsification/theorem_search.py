@@ -56,7 +56,6 @@ ROUNDING = 1e-13  # of the measured value at the start and of the squared center
 ROUNDS = (1, 2, 3, 10, 30, 100, 300, 300)
 SIMULATED_ROUNDS = (1, 2, 3, 5, 10, 30, 60)  # where no moments are known
 LONGEST, LONGEST_SIMULATED = 1000, 60  # rounds that are run one by one
-HARDEST = (LONGEST_SIMULATED, LONGEST_SIMULATED, 400)  # where a compressor keeps one entry
 LONG_ROUNDS = (30, 10**2, 10**3, 10**4)
 MOST_MODELS = 10**5  # that are measured
 
@@ -65,6 +64,7 @@ SHARES = ("steps", "uncapped", "many")  # numbers of a trial in place of which i
 FREE = ("descent_share",)  # concepts of constants of a theorem that hold at every value below their cap
 STRICT = 1e-9  # relative distance of a constant from a cap that it may not meet
 SAMPLED = {"uniform-sampling", "with-replacement"}  # kinds of participation of quadratics
+COMPRESSED = {"compressor_contraction", "contraction"}  # concepts of a compressor
 UNEQUAL = {"arbitrary", "coins-unknown-rates", "coins-known-rates"}  # those where clients may have any rates
 AVERAGES = ("average-participating", "fedavg", "generalized-fedavg")  # methods whose server averages who participates
 QUADRATICS, PIECEWISE = "quadratics", "piecewise quadratics"
@@ -83,6 +83,7 @@ class Scope(NamedTuple):
     simulated: bool  # each round is run
     most: int = max(MANY_STEPS)  # local steps of a run that starts where it stays
     replacement: bool = False  # clients are sampled with replacement
+    compressed: bool = False  # updates are compressed
 
 
 class Family(NamedTuple):
@@ -244,10 +245,9 @@ def _shares_hessian(theorem: TheoremFile) -> bool:
 def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial:
     measure, said = theorem.result.measure, {} if theorem.setting is None else theorem.setting.said
     N, d = int(rng.choice([1, 2, 3, 5])), int(rng.choice([1, 1, 2, 3]))
-    compressed = bool({"compressor_contraction", "contraction"} & _concepts(theorem))
-    if compressed:
-        d = int(rng.choice([2, 3, 4, 20, 50]))
-    hardest = compressed and rng.random() < 0.3  # as much compression as there is, for long, at the largest step
+    if scope.compressed:
+        d = int(rng.choice([2, 3, 4]))
+    hardest = scope.compressed and rng.random() < 0.3  # as much compression as there is, for long, at the largest step
     kinds = [rng.uniform(0.05, 1, (N, d)), np.ones((N, d)), 10 ** rng.uniform(-4, 0, (N, d))]
     curvatures = kinds[rng.choice(3, p=[0.4, 0.4, 0.2])]
     if rng.random() < 0.5 or _shares_hessian(theorem):
@@ -258,8 +258,6 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
     start = rng.standard_normal(d) * 10 ** rng.uniform(-2, 1)
     if rng.random() < 0.4:  # near the minimizer, where noise and drift are most of what is measured
         start = (curvatures * centers).sum(0) / curvatures.sum(0) + start * 10 ** rng.uniform(-3, 0)
-    if hardest and rng.random() < 0.5:
-        curvatures, centers, start = np.ones((N, d)), np.zeros((N, d)), np.ones(d)
     local_steps = int(rng.choice([1, 1, 2, 3, 8])) if scope.local else 1
     if scope.local and not scope.simulated and measure.over == "rounds" and rng.random() < 0.2:
         local_steps = int(rng.choice(MANY_STEPS))
@@ -270,7 +268,7 @@ def _draw(theorem: TheoremFile, scope: Scope, rng: np.random.Generator) -> Trial
         float(rng.choice([0.0, 10 ** rng.uniform(-2, 1)])) if noisy else 0.0,
         start,
         local_steps,
-        int(rng.choice(HARDEST if hardest else SIMULATED_ROUNDS if scope.simulated else ROUNDS)),
+        LONGEST_SIMULATED if hardest else int(rng.choice(SIMULATED_ROUNDS if scope.simulated else ROUNDS)),
         int(rng.integers(1, N + 1)) if scope.sampled else N,
         np.ones(3) if hardest else rng.choice([1, 1, 0.5, 0.1], 3),
         float(10 ** rng.uniform(-1, 1.5)),
@@ -292,6 +290,9 @@ def _sample(trial: Trial, scope: Scope) -> Trial:
 
 def _draw_long(scope: Scope, rng: np.random.Generator) -> Trial:
     """A long run without noise of equal clients, of which a step size or curvatures may be small."""
+    if scope.compressed:  # the largest compression: one entry of many, all of which are alike
+        d, rounds = int(rng.choice([4, 20, 50])), int(rng.choice([LONGEST_SIMULATED] * 5 + [400]))
+        return Trial(np.ones((1, d)), np.zeros((1, d)), 0.0, np.ones(d), 1, rounds, 1, np.ones(3), 1.0)
     N, d = int(rng.choice([1, 2, 3] if scope.simulated else [1, 2, 3, 1000])), int(rng.choice([1, 2]))
     curvatures = np.append(1.0, 10 ** rng.uniform(-6, 0, d - 1))
     local_steps = min(int(rng.choice([1, 2, 3, 8, *MANY_STEPS])), scope.most) if scope.local else 1
@@ -367,7 +368,7 @@ def _scope(theorem: TheoremFile, form: Form) -> Scope:
     local = "local_steps" in named and said.get("local-steps") != ("one",) and has_local_steps(kind)
     local = local and theorem.algorithm not in INSTANCES
     if kind not in MOMENTS:
-        return Scope(False, local, False, True)
+        return Scope(False, local, False, True, compressed=bool(COMPRESSED & named))
     sampled = sampled and theorem.algorithm not in FEDAVG_OF_ALL
     sampled = sampled and measure.over == "rounds" and measure.aggregate != "average iterate"
     most = MOST_MEASURED if measure.over == "iterations" else max(MANY_STEPS)
