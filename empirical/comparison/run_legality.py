@@ -28,7 +28,6 @@ from fedbounds.empirical.algorithms.local_optimizer import LocalOptimizer
 from fedbounds.empirical.algorithms.local_work import ConfigurableSteps
 from fedbounds.empirical.algorithms.workload import Workload
 from fedbounds.empirical.comparison.compare_run import (
-    check_cut_off,
     check_some_steps,
     check_steps,
     constants_by_symbol,
@@ -430,10 +429,8 @@ def _check_run(
     needed = {name for each in groups for name in each.names}
     needed |= set(Missing.of(result, replace(bare, conditions=()), None, known).names)
     try:
-        if not needed or not Missing.of(result, replace(bare, prescribes=first_steps(bare)), None, known).names:
-            check_cut_off(result, bare, known, steps)
-        if needed:
-            check_some_steps(result, bare, _known_steps(result, bare, known), known, steps)
+        some = _known_steps(result, bare, known) if needed else first_steps(bare)
+        check_some_steps(result, bare, some, known, steps)
         evaluation = _evaluate(result, replace(bare, conditions=decided), known, prescribes=not needed, **checked)
         if not needed:
             check_steps(evaluation, steps)

@@ -294,10 +294,11 @@ class PiecewiseTrial:
     def left_hand_side(self, measure: Measure, step: float, multiplier: float) -> float:
         """The exact left-hand side of its run, or less by how far models are known."""
         rounds, within = 1 if self.stationary else self.rounds, measure.over == "iterations"
-        models, growth = self._path(step, multiplier, within) or (np.array([self.start]), 1.0)
-        if len(models) == 1 and rounds > LONGEST:
-            return 0.0  # too long to run
-        for _ in range(rounds if len(models) == 1 else 0):
+        path = self._path(step, multiplier, within)
+        if path is None and rounds > LONGEST:
+            return 0.0  # too long to run one by one
+        models, growth = path or (np.array([self.start]), 1.0)
+        for _ in range(0 if path else rounds):
             models = np.append(models, self._round(models[-1:], step, multiplier, within)[1:, 0])
         off = growth * np.maximum.accumulate(self._model_errors(models, step, multiplier))
         off = off + (NEAR * self.width if self.stationary else 0.0)
