@@ -32,6 +32,7 @@ class AnyScale(Protocol):
 
 ScaleT = TypeVar("ScaleT", bound=AnyScale)
 ValueT = TypeVar("ValueT")
+KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 def traces_of(
@@ -40,12 +41,12 @@ def traces_of(
     """The traces of a sweep by algorithm label; missing runs are made first."""
     runs, store = plan(sweep, device=device), Store(results / sweep.name)
     grouped: dict[str, list[Trace]] = {}
-    for outcome in execute(runs, store, workers=workers, progress=progress):
+    for run, outcome in zip(runs, execute(runs, store, workers=workers, progress=progress), strict=True):
         if outcome.failed:
-            raise FedboundsError(f"{sweep.name}, {outcome.run.title}: {outcome.status}")
-        trace, record = store.load(outcome.run.key), store.read_status(outcome.run.key).record
+            raise FedboundsError(f"{sweep.name}, {run.title}: {outcome.status}")
+        trace, record = store.load(run.key), store.read_status(run.key).record
         seconds = record.get(SECONDS, record["seconds"])  # records of earlier versions lack the first
-        grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(_with_seconds(trace, seconds))
+        grouped.setdefault(run.task["labels"]["algorithm"], []).append(_with_seconds(trace, seconds))
     return grouped
 
 
@@ -162,6 +163,16 @@ class PaperGallery(Generic[ScaleT]):
     def run(self, sweep: Sweep, workers: int | None = None) -> dict[str, list[Trace]]:
         """The traces of a sweep by the label of their algorithm."""
         return traces_of(sweep, self.results, workers or self.workers, self.of_runs, self.device)
+
+    def run_each(self, sweeps: Mapping[KeyT, Sweep]) -> dict[KeyT, list[Trace]]:
+        """The traces of sweeps of one algorithm each, side by side."""
+        keys = {str(number): key for number, key in enumerate(sweeps)}
+        tasks = [
+            {**task, "labels": {**task["labels"], "algorithm": number}}
+            for number, key in keys.items() for task in sweeps[key].tasks
+        ]  # fmt: skip
+        name = next(iter(sweeps.values())).name
+        return {keys[number]: traces for number, traces in self.run(Sweep(name, tuple(tasks), name)).items()}
 
 
 GalleryT = TypeVar("GalleryT")

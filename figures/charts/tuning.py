@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
@@ -14,7 +14,7 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Sweep, resolve
 from fedbounds.figures.charts.claims import level
-from fedbounds.figures.charts.paper_gallery import Traces, series
+from fedbounds.figures.charts.paper_gallery import KeyT, Traces, series
 
 FIRST_SEED = 1000  # of the seeds for tuning; those of the compared runs begin at 0
 EXTENSIONS = 4  # values that are added on either side of a grid
@@ -111,40 +111,74 @@ def tune(grid: Mapping[str, Sequence[float]], scores: Scores, extensions: int = 
 
 
 def search(
-    start: TunedSetting, scores: Scores, budget: int, ratio: float = 3.0, extensions: int = 0, gain: float = 0.0
-) -> Tuned:
-    """Line search in logarithms, for more parameters than a full grid allows.
+    starts: Mapping[KeyT, TunedSetting],
+    scores: Callable[[Mapping[KeyT, TunedSetting]], Mapping[KeyT, float]],
+    budget: int,
+    ratio: float = 3.0,
+    extensions: int = 0,
+    gain: float = 0.0,
+) -> dict[KeyT, Tuned]:
+    """Line searches in logarithms side by side, for more parameters than a full grid allows.
 
-    All parameters move together by a ratio, then each by itself; a better step is followed by another in its direction.
-    When no line is better the ratio becomes its square root. Every method tries exactly `budget` settings from `start`,
-    and up to `extensions` more while the best is at an edge. A step must improve the score by the share `gain`.
+    All parameters of a search move together by a ratio, then each by itself; a better step is followed by another in
+    its direction. When no line is better the ratio becomes its square root. Every search tries exactly `budget`
+    settings from its start, and up to `extensions` more while the best is at an edge. A step must improve the score by
+    the share `gain`.
+
+    Args:
+        starts: key of each search to its first setting.
+        scores: the scores of one setting of each search that goes on, smaller is better, infinite if one diverged; the
+            searches do not depend on each other.
+
+    Example:
+        >>> def distances(some):
+        ...     return {key: abs(setting["step"] - key) for key, setting in some.items()}
+        >>> found = search({1.0: {"step": 1.0}, 9.0: {"step": 1.0}}, distances, 4)
+        >>> [tuned.winner["step"] for tuned in found.values()]
+        [1.0, 9.0]
     """
     if budget < 1:
         raise FedboundsError(f"budget = {budget} must be at least 1")
-    names, known, allowed = tuple(start), {}, budget
+    searches = {key: _search(start, budget, ratio, extensions, gain) for key, start in starts.items()}
+    wanted, found = {key: next(one) for key, one in searches.items()}, dict[KeyT, Tuned]()
+    while wanted:
+        values, then = scores(wanted), dict[KeyT, TunedSetting]()
+        for key in wanted:
+            if values[key] != values[key]:
+                raise FedboundsError("a score is no number; what diverged must score infinity")
+            try:
+                then[key] = searches[key].send(float(values[key]))
+            except StopIteration as end:
+                found[key] = end.value
+        wanted = then
+    return {key: found[key] for key in starts}
+
+
+def _search(
+    start: TunedSetting, budget: int, ratio: float, extensions: int, gain: float
+) -> Generator[TunedSetting, float, Tuned]:
+    """One search: yields settings and is sent their scores."""
+    names, known, allowed = tuple(start), dict[tuple[float, ...], float](), budget
     lines = (names, *((name,) for name in names)) if len(names) > 1 else (names,)
 
-    def score(setting: TunedSetting) -> float:
+    def score(setting: TunedSetting) -> Generator[TunedSetting, float, float]:
         key = tuple(setting.values())
         if key not in known:
             if len(known) == allowed:
                 return inf
-            (found,) = scores([setting])
-            if found != found:
-                raise FedboundsError("a score is no number; what diverged must score infinity")
-            known[key] = float(found)
+            known[key] = yield setting
         return known[key]
 
-    best, least, factor = dict(start), score(start), ratio
+    best, least, factor = dict(start), (yield from score(start)), ratio
     while len(known) < budget and factor > FINEST:
         if least == inf:  # smaller steps until one does not diverge
             best = _multiply(best, names, 1 / factor)
-            least = score(best)
+            least = yield from score(best)
             continue
         before = least
         for line in lines:
             for step in (factor, 1 / factor):
-                while (value := score(moved := _multiply(best, line, step))) < least - gain * abs(least):
+                while (value := (yield from score(moved := _multiply(best, line, step)))) < least - gain * abs(least):
                     best, least = moved, value
         if least == before:
             factor = factor**0.5
@@ -158,7 +192,7 @@ def search(
     while len(known) < allowed and (edges := [name for name in found().edges if name not in flat]):
         best, least, name = found().winner, min(known.values()), edges[0]
         outward = ratio if best[name] == found().searched[name][-1] else 1 / ratio
-        if not score(_multiply(best, (name,), outward)) < least - gain * abs(least):
+        if not (yield from score(_multiply(best, (name,), outward))) < least - gain * abs(least):
             flat.add(name)
     return found()
 

@@ -41,8 +41,9 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
     claims += limits.apply([increases("Figure 6", "the larger alpha, the better", found,
                                       "Text on Figure 6: the smaller alpha, the worse")])  # fmt: skip
     for kind, where in ((EPOCHS, "epochs of the same images dealt to n"), (STEPS, "the same local steps for every n")):
-        runs = {f"n = {n}": gallery.reaching(one) for n, one in gallery.by_number[kind].items()}
-        rounds = {n: gallery.rounds_to_target(gallery.reaching(one)) for n, one in gallery.by_number[kind].items()}
+        by_n = gallery.reaching(gallery.by_number[kind])
+        runs = {f"n = {n}": traces for n, traces in by_n.items()}
+        rounds = {n: gallery.rounds_to_target(traces) for n, traces in by_n.items()}
         reached = Limits.of_network(gallery.scale.network, ex.PAPER_NETWORKS)
         if not np.isfinite([*rounds.values()]).all():  # what is not reached depends on the length of the runs
             window = gallery.scale.reach / 10
@@ -58,7 +59,8 @@ def accuracies(
     gallery: Gallery, settings: Mapping[Any, ex.ExperimentSetting], metric: str, symbol: str
 ) -> tuple[Limits, dict[Any, Level]]:
     """Accuracies over the last rounds by a setting's value, and the limits of claims about them."""
-    runs = {value: gallery.final_runs(one) for value, one in settings.items()}
+    of = gallery.final_runs(settings.values())
+    runs = {value: of[one] for value, one in settings.items()}
     found = levels_by_name({value: gallery.accuracy(traces, metric) for value, traces in runs.items()}, symbol)
     by_name = {f"{symbol} = {value:g}": traces for value, traces in runs.items()}
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, by_name, gallery.scale.last, metric), found

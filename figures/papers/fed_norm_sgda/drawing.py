@@ -12,7 +12,7 @@ import numpy as np
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import FigureClaim, limits_of, movement_caption
 from fedbounds.figures.charts.curves import Scale, panels, seed_curve
-from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, final_accuracy, series
+from fedbounds.figures.charts.paper_gallery import KeyT, PaperGallery, Traces, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.significance import Level, error_of_mean
 from fedbounds.figures.charts.tightness import module_tightness
@@ -42,38 +42,41 @@ class Gallery(PaperGallery[ex.Scale]):
 
     scale_of = staticmethod(ex.scale_of)
 
-    def tune(self, setting: ex.ExperimentSetting) -> Tuned:
+    def tune(self, settings: Iterable[ex.ExperimentSetting]) -> dict[ex.ExperimentSetting, Tuned]:
         """Step sizes with the lowest final Phi (plus its change), on separate seeds.
 
         For other alpha or P than the comparison of methods a shorter search starts at that comparison's winner.
         """
-        phi, last = ex.PHI[setting.problem], self.scale.last
-        base = replace(setting, alpha=ex.ALPHA, participants=setting.clients)
-        start, budget = self.scale.start, self.scale.budget
-        if setting != base:
-            start, budget = self.tune(base).winner, self.scale.retuning
 
-        def score(steps: TunedSetting) -> float:
-            runs = ex.runs(self.scale, setting, steps, self.data, tuning=True)
-            return level_with_drift(self.run(runs)["it"], last, phi)
+        def scores(some: Mapping[ex.ExperimentSetting, TunedSetting]) -> dict[ex.ExperimentSetting, float]:
+            runs = self.run_each({s: ex.runs(self.scale, s, v, self.data, tuning=True) for s, v in some.items()})
+            return {s: level_with_drift(of, self.scale.last, ex.PHI[s.problem]) for s, of in runs.items()}
 
-        return self._search("level", setting, score, start, budget)
+        wanted = list(settings)
+        bases = {one: replace(one, alpha=ex.ALPHA, participants=one.clients) for one in wanted}
+        found = self._search("level", dict.fromkeys(bases.values(), self.scale.start), scores, self.scale.budget)
+        others = {one: found[base].winner for one, base in bases.items() if one != base}
+        found |= self._search("level", others, scores, self.scale.retuning)
+        return {one: found[one] for one in wanted}
 
-    def quick(self, setting: ex.ExperimentSetting) -> Tuned:
+    def quick(self, settings: Iterable[ex.ExperimentSetting]) -> dict[ex.ExperimentSetting, Tuned]:
         """Step sizes that reach the target test accuracy first, on separate seeds."""
 
-        def score(steps: TunedSetting) -> float:
-            traces = self._reaching(setting, steps, tuning=True)
+        def score(traces: Sequence[Trace]) -> float:
             reached = self.arrivals(traces)
             short = self.scale.target - series(traces, "test_accuracy")[1][:, -1]  # at the end, in accuracy
             found = float(np.where(np.isfinite(reached), reached, self.scale.reach * (1 + short)).mean())
             return found if np.isfinite(found) else np.inf
 
-        return self._search("speed", setting, score, self.scale.start, self.scale.retuning)
+        def scores(some: Mapping[ex.ExperimentSetting, TunedSetting]) -> dict[ex.ExperimentSetting, float]:
+            return {one: score(traces) for one, traces in self._reaching(some, tuning=True).items()}
 
-    def final_runs(self, setting: ex.ExperimentSetting) -> list[Trace]:
-        """The runs of a setting with its own step sizes."""
-        return self.run(ex.runs(self.scale, setting, self.tune(setting).winner, self.data))["it"]
+        return self._search("speed", dict.fromkeys(settings, self.scale.start), scores, self.scale.retuning)
+
+    def final_runs(self, settings: Iterable[ex.ExperimentSetting]) -> dict[ex.ExperimentSetting, list[Trace]]:
+        """The runs of settings, each with its own step sizes."""
+        tuned = self.tune(settings)
+        return self.run_each({one: ex.runs(self.scale, one, of.winner, self.data) for one, of in tuned.items()})
 
     def setting(self, problem: str, **changed: Any) -> ex.ExperimentSetting:
         """The normalized method with full participation, with changes."""
@@ -82,23 +85,22 @@ class Gallery(PaperGallery[ex.Scale]):
     def _search(
         self,
         aim: str,
-        setting: ex.ExperimentSetting,
-        score: Callable[[TunedSetting], float],
-        start: TunedSetting,
+        starts: Mapping[ex.ExperimentSetting, TunedSetting],
+        scores: Callable[[Mapping[ex.ExperimentSetting, TunedSetting]], Mapping[ex.ExperimentSetting, float]],
         budget: int,
-    ) -> Tuned:
-        return self.keep(
-            (aim, setting),
-            lambda: search(
-                start, lambda some: [score(one) for one in some], budget, extensions=self.scale.extensions, gain=GAIN
-            ),
-        )
+    ) -> dict[ex.ExperimentSetting, Tuned]:
+        kept: dict[ex.ExperimentSetting, Tuned] = self.keep(aim, dict)
+        new = {one: start for one, start in starts.items() if one not in kept}
+        kept |= search(new, scores, budget, extensions=self.scale.extensions, gain=GAIN)
+        return {one: kept[one] for one in starts}
 
-    def _reaching(self, setting: ex.ExperimentSetting, steps: TunedSetting, tuning: bool = False) -> list[Trace]:
-        runs = ex.runs(
-            self.scale, setting, steps, self.data, tuning=tuning, rounds=self.scale.reach, record_every=1
-        )  # fmt: skip
-        return self.run(runs)["it"]
+    def _reaching(
+        self, steps: Mapping[ex.ExperimentSetting, TunedSetting], tuning: bool = False
+    ) -> dict[ex.ExperimentSetting, list[Trace]]:
+        return self.run_each({
+            one: ex.runs(self.scale, one, of, self.data, tuning=tuning, rounds=self.scale.reach, record_every=1)
+            for one, of in steps.items()
+        })  # fmt: skip
 
     @cached_property
     def robust_methods(self) -> list[Compared]:
@@ -142,9 +144,10 @@ class Gallery(PaperGallery[ex.Scale]):
             for kind in (EPOCHS, STEPS)
         }  # fmt: skip
 
-    def reaching(self, setting: ex.ExperimentSetting) -> list[Trace]:
-        """Figure 7's runs of a setting."""
-        return self._reaching(setting, self.quick(setting).winner)
+    def reaching(self, settings: Mapping[KeyT, ex.ExperimentSetting]) -> dict[KeyT, list[Trace]]:
+        """Figure 7's runs of settings."""
+        runs = self._reaching({one: tuned.winner for one, tuned in self.quick(settings.values()).items()})
+        return {key: runs[one] for key, one in settings.items()}
 
     def accuracy(self, traces: Sequence[Trace], metric: str) -> np.ndarray:
         """The accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
@@ -202,13 +205,13 @@ class Gallery(PaperGallery[ex.Scale]):
         """Test accuracy and rounds to the target for several numbers of clients."""
         title, target, groups, needed = "Figure 7: Fed-Norm-SGDA+ and the number of clients", self.scale.target, {}, []
         for kind, by_n in self.by_number.items():
-            runs = {n: self.reaching(setting) for n, setting in by_n.items()}
+            runs = self.reaching(by_n)
             curves = [seed_curve(f"$n = {n}$", *series(traces, "test_accuracy")) for n, traces in runs.items()]
             groups[kind] = [*curves, Curve(f"target {target:.0%}", curves[0].x, np.full(len(curves[0].x), target))]
             words = (f"n = {n}: {describe_rounds(self.rounds_to_target(traces))}" for n, traces in runs.items())
             needed.append(f"{kind.replace('$', '').replace(chr(92), '')}: {'; '.join(words)}")
-        settings = {f"{kind}, n = {n}": self.quick(one) for kind, by_n in self.by_number.items()
-                    for n, one in by_n.items()}  # fmt: skip
+        settings = {f"{kind}, n = {n}": one for kind, by_n in self.by_number.items() for n, one in by_n.items()}
+        tuned = self.quick(settings.values())
         return panels(
             groups,
             x_label="round $t$",
@@ -222,20 +225,20 @@ class Gallery(PaperGallery[ex.Scale]):
             f"{'. '.join(needed)}. {self.scale.words}; here {self.scale.reach} rounds. Mean and standard deviation "
             "over seeds.",
             alternative=f"Test accuracy against rounds for n = {', '.join(map(str, self.scale.numbers))}, two panels.",
-            provenance=self._provenance(settings),
+            provenance=self._provenance({label: tuned[one] for label, one in settings.items()}),
         )
 
     def _accuracies(self, title: str, groups: Mapping[str, Mapping[str, ex.ExperimentSetting]]) -> Picture:
         """The accuracy of the problem against rounds, a panel for each group of settings."""
         settings = {f"{name} {label}".strip(): one for name, group in groups.items() for label, one in group.items()}
         problem = next(iter(settings.values())).problem
-        metric = ex.ACCURACY[problem]
+        metric, of = ex.ACCURACY[problem], self.final_runs(settings.values())
         curves = {
-            name: [seed_curve(label, *series(self.final_runs(one), metric)) for label, one in group.items()]
+            name: [seed_curve(label, *series(of[one], metric)) for label, one in group.items()]
             for name, group in groups.items()
         }
-        scale = self.scale
-        runs = {name.replace("$", ""): self.final_runs(one) for name, one in settings.items()}
+        scale, tuned = self.scale, self.tune(settings.values())
+        runs = {name.replace("$", ""): of[one] for name, one in settings.items()}
         return panels(
             curves,
             x_label="round $t$",
@@ -248,7 +251,7 @@ class Gallery(PaperGallery[ex.Scale]):
             f"{MEASURED[problem]} {scale.words}. Mean and standard deviation over seeds."
             f"{movement_caption(runs, scale.last, [metric])}",
             alternative=f"{AXIS[problem].capitalize()} against rounds for {', '.join(settings).replace('$', '')}.",
-            provenance=self._provenance({label: self.tune(one) for label, one in settings.items()}),
+            provenance=self._provenance({label: tuned[one] for label, one in settings.items()}),
         )
 
     def _provenance(self, found: Mapping[str, Tuned]) -> dict[str, Any]:
@@ -338,13 +341,18 @@ def _pair(found: Mapping[str, np.ndarray], label: str, unit: float = 1) -> str:
 
 def compare(gallery: Gallery, problem: str) -> list[Compared]:
     """Tune every method by Phi on separate seeds, then run it."""
-    scale, found = gallery.scale, []
-    for most in scale.robust_most if problem == ex.ROBUST else ex.MOST:
-        settings = {m: ex.ExperimentSetting(problem, scale.clients, scale.clients, m, most) for m in ex.METHODS}
+    scale = gallery.scale
+    settings = {
+        most: {m: ex.ExperimentSetting(problem, scale.clients, scale.clients, m, most) for m in ex.METHODS}
+        for most in (scale.robust_most if problem == ex.ROBUST else ex.MOST)
+    }
+    every = [one for of in settings.values() for one in of.values()]
+    tuned, judged, found = gallery.tune(every), gallery.final_runs(every), []
+    for most, of in settings.items():
         predicted = plateau.predict_phi(scale, most) if plateau.predictable(scale, problem) else {}
-        tuned = {label: gallery.tune(setting) for label, setting in settings.items()}
-        judged = {label: gallery.final_runs(setting) for label, setting in settings.items()}
-        found.append(Compared(problem, most, scale, judged, tuned, predicted))
+        runs = {label: judged[one] for label, one in of.items()}
+        steps = {label: tuned[one] for label, one in of.items()}
+        found.append(Compared(problem, most, scale, runs, steps, predicted))
     return found
 
 

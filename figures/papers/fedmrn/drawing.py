@@ -38,23 +38,23 @@ class Gallery(PaperGallery[ex.Scale]):
     scale_of = staticmethod(ex.scale_of)
     usual = "glyphs"
 
-    def tune(self, label: str, split: str) -> Tuned:
-        """The tuning of a method on a partition by training accuracy: the same search, separate seeds."""
+    def tune(self, labels: Sequence[str], split: str) -> dict[str, Tuned]:
+        """The tuning of methods on a partition by training accuracy: the same search for all, separate seeds."""
 
-        def scores(settings: Sequence[TunedSetting]) -> list[float]:
-            methods = {str(one): ex.method(self.scale, label, one) for one in settings}
+        def scores(settings: Mapping[str, TunedSetting]) -> dict[str, float]:
+            methods = {label: ex.method(self.scale, label, one) for label, one in settings.items()}
             runs = self.run(ex.training_sweep(self.scale, methods, split, self.data, tuning=True))
-            return [level(runs[one], self.scale.last, "train_accuracy").mean for one in methods]
+            return {label: level(runs[label], self.scale.last, "train_accuracy").mean for label in settings}
 
-        start, scale = ex.start(label, split), self.scale
-        return self.keep(
-            ("tuned", label, split), lambda: search(start, scores, scale.budget, RATIO, extensions=scale.extensions)
-        )
+        found: dict[str, Tuned] = self.keep(("tuned", split), dict)
+        starts = {label: ex.start(label, split) for label in labels if label not in found}
+        found |= search(starts, scores, self.scale.budget, RATIO, extensions=self.scale.extensions)
+        return {label: found[label] for label in labels}
 
     def runs_of(self, labels: Sequence[str], split: str) -> dict[str, list[Trace]]:
         """Methods on a partition, each with its tuned settings."""
-        settings = {label: self.tune(ex.AS_IN.get(label, label), split).winner for label in labels}
-        methods = {label: ex.method(self.scale, label, setting) for label, setting in settings.items()}
+        tuned = self.tune([ex.AS_IN.get(label, label) for label in labels], split)
+        methods = {label: ex.method(self.scale, label, tuned[ex.AS_IN.get(label, label)].winner) for label in labels}
         return self.run(ex.training_sweep(self.scale, methods, split, self.data))
 
     @cached_property
@@ -104,9 +104,10 @@ class Gallery(PaperGallery[ex.Scale]):
     def by_amplitude(self) -> dict[str, dict[str, dict[float, list[Trace]]]]:
         """Figure 5's runs: masks to law to amplitude, at the learning rates of Non-IID-2."""
         found: dict[str, dict[str, dict[float, list[Trace]]]] = {}
-        largest = self.tune(ex.MRN, ex.LABELS).winner["amplitude"]
-        for label in (ex.MRN, ex.MRNS):
-            step = self.tune(label, ex.LABELS).winner["local_step_size"]
+        tuned = self.tune((ex.MRN, ex.MRNS), ex.LABELS)
+        largest = tuned[ex.MRN].winner["amplitude"]
+        for label, one in tuned.items():
+            step = one.winner["local_step_size"]
             for law in ex.LAWS:
                 methods = {
                     f"{alpha:.6g}": ex.method(self.scale, label, {"local_step_size": step, "amplitude": alpha})
@@ -236,7 +237,8 @@ class Gallery(PaperGallery[ex.Scale]):
             for label, laws in here.by_amplitude.items() for law, of in laws.items() for alpha, runs in of.items()
         }  # fmt: skip
         title = "Figure 5: the amplitude of the noise, on digits, Non-IID-2"
-        steps = ", ".join(f"{here.tune(k, ex.LABELS).winner['local_step_size']:.3g} for {k}" for k in groups)
+        tuned = here.tune([*groups], ex.LABELS)
+        steps = ", ".join(f"{one.winner['local_step_size']:.3g} for {label}" for label, one in tuned.items())
         picture = panels(
             groups,
             x_label="amplitude $\\alpha$",
@@ -292,7 +294,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def _provenance(self, splits: Sequence[str], labels: Sequence[str] = ()) -> dict[str, object]:
         found = {
-            split: {label: self.tune(label, split).summary() for label in labels or self.scale.labels}
+            split: {label: one.summary() for label, one in self.tune(labels or self.scale.labels, split).items()}
             for split in splits
         }
         return {"scale": self.scale.words, "tuned": found}

@@ -80,18 +80,19 @@ def test_tuning_seeds_are_none_that_are_judged():
     assert not set(tuning_seeds(50)) & set(range(1000)) and len(set(tuning_seeds(50))) == 50
 
 
-def test_a_method_is_tuned_by_its_runs_on_seeds_of_its_own(tmp_path):
-    def sweep_of(algorithms):
-        document = {
-            "name": "tuning",
-            "rounds": 30,
-            "seeds": tuning_seeds(2),
-            "problem": {"kind": "images", "clients": 10, "network": "linear"},
-            "participation": {"kind": "full", "clients": 10},
-            "algorithms": dict(algorithms),
-        }
-        return resolve(document, "tuning")
+def tuning_sweep(algorithms):
+    document = {
+        "name": "tuning",
+        "rounds": 30,
+        "seeds": tuning_seeds(2),
+        "problem": {"kind": "images", "clients": 10, "network": "linear"},
+        "participation": {"kind": "full", "clients": 10},
+        "algorithms": dict(algorithms),
+    }
+    return resolve(document, "tuning")
 
+
+def test_a_method_is_tuned_by_its_runs_on_seeds_of_its_own(tmp_path):
     seen = []
 
     def run(sweep):
@@ -101,35 +102,42 @@ def test_a_method_is_tuned_by_its_runs_on_seeds_of_its_own(tmp_path):
     def method(setting):
         return {"kind": "fedavg", "local_steps": 2, **setting}
 
-    found = tune_by_runs(run, sweep_of, method, {"local_step_size": (1e-3, 1e-2)}, cycle=5)
+    found = tune_by_runs(run, tuning_sweep, method, {"local_step_size": (1e-3, 1e-2)}, cycle=5)
     assert found.winner["local_step_size"] > 1e-2 and not found.edges
     assert set(seen) == {1000, 1001}
 
 
+def search_one(start, score, *arguments, **named):
+    (found,) = search({0: start}, lambda some: {0: score(some[0])}, *arguments, **named).values()
+    return found
+
+
 @pytest.mark.parametrize("best", [(100.0, 0.01), (1.0, 1.0), (3.0, 50.0)])
 def test_a_search_comes_near_from_afar_within_its_budget(best):
-    def scores(settings):
-        return [sum(abs(math.log(v / b)) for v, b in zip(one.values(), best, strict=True)) for one in settings]
+    def score(one):
+        return sum(abs(math.log(v / b)) for v, b in zip(one.values(), best, strict=True))
 
-    found = search({"a": 1.0, "b": 1.0}, scores, 40)
+    found = search_one({"a": 1.0, "b": 1.0}, score, 40)
     assert len(found.tried) <= 40
     assert all(0.8 < found.winner[name] / target < 1.25 for name, target in zip("ab", best, strict=True))
 
 
 @pytest.mark.parametrize("budget", [1, 5, 9])
 def test_a_search_never_exceeds_its_budget_and_walks_down_from_what_diverges(budget):
-    found = search({"a": 1.0, "b": 1.0}, lambda s: [inf if one["a"] > 0.2 else one["b"] for one in s], budget)
+    found = search_one({"a": 1.0, "b": 1.0}, lambda one: inf if one["a"] > 0.2 else one["b"], budget)
     assert len(found.tried) == budget and (budget < 3 or found.winner["a"] < 0.2)
     with pytest.raises(FedboundsError, match="budget = 0"):
-        search({"a": 1.0}, lambda s: [0.0 for _ in s], 0)
+        search_one({"a": 1.0}, lambda one: 0.0, 0)
+    with pytest.raises(FedboundsError, match="score infinity"):
+        search_one({"a": 1.0}, lambda one: math.nan, 3)
 
 
 def test_a_search_goes_on_beyond_an_edge_and_says_where_it_still_stands():
-    falling = lambda settings: [-one["a"] for one in settings]  # noqa: E731
-    short, longer = search({"a": 1.0}, falling, 3), search({"a": 1.0}, falling, 3, extensions=2)
+    falling = lambda one: -one["a"]  # noqa: E731
+    short, longer = search_one({"a": 1.0}, falling, 3), search_one({"a": 1.0}, falling, 3, extensions=2)
     assert (short.winner["a"], longer.winner["a"]) == (9.0, 81.0) and len(longer.tried) == 5
     assert longer.summary()["at the edge"] == ["a"] and longer.summary()["least and largest tried"]["a"] == [1.0, 81.0]
-    inside = search({"a": 1.0}, lambda s: [abs(math.log(one["a"] / 2)) for one in s], 8, extensions=5)
+    inside = search_one({"a": 1.0}, lambda one: abs(math.log(one["a"] / 2)), 8, extensions=5)
     assert not inside.edges
 
 
@@ -147,6 +155,30 @@ def test_what_still_moves_is_worse_than_it_looks_and_what_diverged_is_worst():
 
 
 def test_a_search_spends_nothing_on_what_hardly_matters():
-    hardly = lambda settings: [1 + 1e-6 * one["a"] + abs(one["b"] - 9) for one in settings]  # noqa: E731
-    found = search({"a": 1.0, "b": 1.0}, hardly, 12, extensions=6, gain=1e-3)
+    hardly = lambda one: 1 + 1e-6 * one["a"] + abs(one["b"] - 9)  # noqa: E731
+    found = search_one({"a": 1.0, "b": 1.0}, hardly, 12, extensions=6, gain=1e-3)
     assert found.winner["b"] == 9 and found.searched["a"][0] > 0.1 * found.winner["a"]
+
+
+def test_searches_side_by_side_find_what_each_finds_alone():
+    best = {"near": 2.0, "far": 500.0, "nowhere": None}
+
+    def score(key, one):
+        return inf if best[key] is None else abs(math.log(one["a"] / best[key]))
+
+    calls = []
+
+    def scores(some):
+        calls.append(set(some))
+        return {key: score(key, one) for key, one in some.items()}
+
+    together = search({key: {"a": 1.0} for key in best}, scores, 9, extensions=3)
+    alone = {key: search_one({"a": 1.0}, lambda one, key=key: score(key, one), 9, extensions=3) for key in best}
+    assert together == alone
+    assert len(calls) == max(len(one.tried) for one in alone.values())  # one sweep for a setting of each
+
+
+def test_equal_runs_under_two_labels_are_found_under_both(tmp_path):
+    method = {"kind": "fedavg", "local_steps": 2, "local_step_size": 0.01}
+    runs = traces_of(tuning_sweep({"one": method, "same": method}), tmp_path)
+    assert {label: len(traces) for label, traces in runs.items()} == {"one": 1, "same": 1}

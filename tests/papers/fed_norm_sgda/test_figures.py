@@ -252,9 +252,9 @@ def test_seeds_that_never_arrive_count_as_slow_ones_and_decide_nothing_alone(slo
 
 def test_step_sizes_for_the_level_are_not_those_for_speed(gallery):
     setting = gallery.setting(ex.ROBUST)
-    level, speed = gallery.tune(setting), gallery.quick(setting)
+    (level,), (speed,) = gallery.tune([setting]).values(), gallery.quick([setting]).values()
     assert [score for _, score in level.tried] != [score for _, score in speed.tried]
-    assert gallery.tune(setting) is level and gallery.quick(setting) is speed
+    assert gallery.tune([setting])[setting] is level and gallery.quick([setting])[setting] is speed
 
 
 def test_figures_1_and_2_are_judged_exactly():
