@@ -372,11 +372,18 @@ class Network:
         return self.flatten(self._layers_pulled_back(x, images, slopes))
 
     @torch.no_grad()
-    def descend(self, x: Tensor, images: Tensor, slopes: Callable[[Tensor], Tensor], size: float) -> None:
+    def descend(
+        self, x: Tensor, images: Tensor, slopes: Callable[[Tensor], Tensor], size: float, kept: Tensor | None = None
+    ) -> None:
         """A step of this size against what `pull_back` finds, in place and layer by layer: where a network is large,
-        putting its gradient together takes as long as a convolution."""
-        parts = self.unflatten(x)
-        for name, slope in self._layers_pulled_back(x, images, slopes).items():
+        putting its gradient together takes as long as a convolution.
+
+        `kept` is the share of the parameters that weight decay leaves, (b, 1); 1 if None.
+        """
+        parts, found = self.unflatten(x), self._layers_pulled_back(x, images, slopes)
+        if kept is not None:
+            x.mul_(kept)
+        for name, slope in found.items():
             parts[name].sub_(slope, alpha=size)
 
     def _layers_pulled_back(self, x: Tensor, images: Tensor, slopes: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:

@@ -76,6 +76,7 @@ def vertical_networks(
     batch: int | None = None,
     top_k: int = 5,
     gradient_norm: bool = False,
+    weight_decay: float = 0.0,
     device: str = "cpu",
 ) -> VerticalNetworks:
     """`VerticalNetworks` of a data set by name, its samples split over the clients of each silo by a permutation.
@@ -116,6 +117,7 @@ def vertical_networks(
         loss=loss,
         top_k=top_k,
         gradient_norm=gradient_norm,
+        weight_decay=weight_decay,
         device=device,
     )
 

@@ -14,9 +14,10 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, quote
-from fedbounds.bounds.theory.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.symbols import NONNEGATIVE, Constant, NoConstant
 from fedbounds.empirical.data.datasets import Dataset, checksum
 from fedbounds.empirical.data.partition import Partition
+from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.embedding_losses import loss_by_name
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.problem import LowerBound
@@ -72,10 +73,12 @@ class VerticalNetworks(Vertical):
 
     with the others' embeddings $\Phi_{-j}$ as of the start of the round. Its expectation is the partial gradient of its
     shard's mean loss; the mean of these over clients is that of f if shards have equal sizes. Images of bytes are
-    standardized by channel.
+    standardized by channel. With weight decay $\rho$ the objective has the term $\frac\rho2\|\theta\|^2$, and every
+    $g_{k,j}$ the term $\rho\theta_{k,j}$.
 
-    Metrics: `train_loss`, f; `train_accuracy`, `test_loss`, `test_accuracy`; for two classes `test_f1`, of class 1; for
-    more than `top_k` classes `test_top_k_accuracy`, such as `test_top_5_accuracy`; on demand `gradient_norm_squared`.
+    Metrics: `train_loss`, f; `train_accuracy`, `test_loss` (without decay), `test_accuracy`; for two classes
+    `test_f1`, of class 1; for more than `top_k` classes `test_top_k_accuracy`, such as `test_top_5_accuracy`; on demand
+    `gradient_norm_squared`.
 
     Args:
         dataset: images and labels; a row of a table is an image (1, 1, columns), a sequence one (1, steps, features).
@@ -89,6 +92,7 @@ class VerticalNetworks(Vertical):
             half the square of one output less the label.
         top_k: how many of the largest outputs count for the top-k accuracy.
         gradient_norm: whether metrics have the gradient's squared norm.
+        weight_decay: $\rho\ge0$, in units of a loss; the paper has none.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
 
@@ -122,6 +126,7 @@ class VerticalNetworks(Vertical):
         loss: str = "cross-entropy",
         top_k: int = 5,
         gradient_norm: bool = False,
+        weight_decay: float = 0.0,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
@@ -137,6 +142,7 @@ class VerticalNetworks(Vertical):
             raise FedboundsError(f"network = {quote(network)} must be a name, or {silos} of them, one for each silo")
         self.batch = self.samples if batch is None else check_count("batch", batch, high=self.samples)
         self.top_k, self.gradient_norm = check_count("top_k", top_k), check_flag("gradient_norm", gradient_norm)
+        self.weight_decay = real("weight_decay", weight_decay, NONNEGATIVE)
         self.loss = loss_by_name(loss, dataset.classes)
         self.embedding_size = self.loss.size
         self.dataset, self.partitions, self.data_checksum = dataset, tuple(partitions), checksum(dataset)
@@ -195,6 +201,8 @@ class VerticalNetworks(Vertical):
 
     def silo_data(self, silo: int) -> SiloData:
         """What a silo holds, for those who deal it out themselves."""
+        if self.weight_decay:
+            raise FedboundsError("what silos hold has no weight decay: give weight_decay = 0, and add it to gradients")
         network, partition = self.networks[silo], self.partitions[silo]
 
         def embed(theta: Tensor, features: Tensor) -> Tensor:
@@ -210,8 +218,10 @@ class VerticalNetworks(Vertical):
         return self._gradients(silo, own, known[silo], stale=True)
 
     def descend(self, silo: int, own: Tensor, known: tuple[SiloPart, ...], size: float, stale: bool = False) -> None:
+        decays = size * self._decays(known[silo])
         for some, seen, slopes in self._calls(known[silo], stale):
-            self.networks[silo].descend(own.view(-1, own.shape[-1])[some], seen, slopes, size)
+            kept = 1 - decays[some] if self.weight_decay else None
+            self.networks[silo].descend(own.view(-1, own.shape[-1])[some], seen, slopes, size, kept)
 
     def batch_counts(self, silo: int, known: tuple[SiloPart, ...]) -> Tensor:
         return known[silo].counts
@@ -247,7 +257,11 @@ class VerticalNetworks(Vertical):
         out = torch.zeros_like(copies)
         for some, seen, slopes in self._calls(part, stale):
             out[some] = self.networks[silo].pull_back(copies[some], seen, slopes)
-        return out.view(own.shape)
+        return (out + self._decays(part) * copies if self.weight_decay else out).view(own.shape)
+
+    def _decays(self, part: SiloPart) -> Tensor:
+        """The weight decay of every client, (seeds K_j, 1); none without a sample of the batch."""
+        return self.weight_decay * (part.counts.flatten()[:, None] > 0).to(self.dtype)
 
     def _calls(self, part: SiloPart, stale: bool) -> Iterator[tuple[slice, Tensor, Callable[[Tensor], Tensor]]]:
         """Whose gradients to ask for together, at which images, and the derivatives of their losses in the outputs:
@@ -285,14 +299,21 @@ class VerticalNetworks(Vertical):
     def _slope(self, x: Tensor, sums: Tensor) -> Tensor:
         """The gradient of f at one point (d,), given the sums of all samples' embeddings there."""
         slopes = self.loss.slopes(sums, self._labels) / self.samples
-        return torch.cat([self._pull_back(silo, x[block], slopes) for silo, block in enumerate(self.blocks)])
+        slope = torch.cat([self._pull_back(silo, x[block], slopes) for silo, block in enumerate(self.blocks)])
+        return slope + self.weight_decay * x if self.weight_decay else slope
+
+    def _decay(self, x: Tensor) -> Tensor:
+        r"""$\frac\rho2\|\theta\|^2$: (..., d) -> (...)."""
+        if not self.weight_decay:
+            return x.new_zeros(x.shape[:-1])  # also where the square overflows
+        return self.weight_decay / 2 * x.square().sum(-1)
 
     def objective(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
         losses = [
             self.loss.values(self._sums(row, self._train), self._labels).mean(dtype=torch.float64) for row in rows
         ]
-        return torch.stack(losses).view(x.shape[:-1])
+        return torch.stack(losses).view(x.shape[:-1]) + self._decay(x).double()
 
     def objective_gradient(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
@@ -305,6 +326,8 @@ class VerticalNetworks(Vertical):
             slopes = self.loss.slopes(self._sums(row, self._train, own), self._labels[own]) / len(own)
             block, gradient = self.blocks[silo], torch.zeros_like(row)
             gradient[block] = self._pull_back(silo, row[block], slopes, own)
+            if self.weight_decay:
+                gradient[block] += self.weight_decay * row[block]
             found.append(gradient)
         return torch.stack(found).view(x.shape)
 
@@ -320,7 +343,7 @@ class VerticalNetworks(Vertical):
             network.logits(x[None, block], features[own][None])[0]
             for network, block, features in zip(self.networks, self.blocks, self._train, strict=True)
         ]
-        return self.loss.values(torch.stack(parts).sum(0), self._labels[own]).mean()
+        return self.loss.values(torch.stack(parts).sum(0), self._labels[own]).mean() + self._decay(x)
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         found: dict[str, list[float]] = {}
@@ -339,6 +362,7 @@ class VerticalNetworks(Vertical):
         for data, (outputs, truth) in (("train", (sums, labels)), ("test", tested)):
             found[f"{data}_loss"] = float(self.loss.values(outputs, truth).mean(dtype=torch.float64))
             found[f"{data}_accuracy"] = float((self.loss.answers(outputs) == truth).double().mean())
+        found["train_loss"] += float(self._decay(row))
         outputs, truth = tested
         if self.dataset.classes == 2:
             answers = self.loss.answers(outputs)
@@ -443,14 +467,15 @@ class VerticalNetworks(Vertical):
             }
         curvature, together = self.loss.curvature, torch.cat(self._features_with_one, 1)
         sharp = "" if self.loss.steepness is None else f", times {curvature:g}: upper bound"
+        rho, decayed = self.weight_decay, ", and the weight decay" if self.weight_decay else ""
         largest = float(torch.linalg.matrix_norm(together.T @ together, 2)) / self.samples
         own = [self._steepest_shard(silo) for silo in range(self.silos)]
         note = "largest norm of a client's second moments" + (
             "" if self.batch == self.samples else ", upper bound for all its parts of batches"
         )
         return found | {
-            "smoothness": Constant(curvature * largest, "exact", "norm of the second moments" + sharp),
-            "block_smoothness": Constant(curvature * max(own), "exact", note + sharp),
+            "smoothness": Constant(curvature * largest + rho, "exact", "norm of the second moments" + sharp + decayed),
+            "block_smoothness": Constant(curvature * max(own) + rho, "exact", note + sharp + decayed),
             "block_gradient_noise": self._noise(),
         }
 

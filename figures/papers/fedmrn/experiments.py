@@ -147,7 +147,7 @@ FULL = {  # rounds, and the local steps of 10 epochs
     "cifar-10": (200, 80),
     "cifar-100": (200, 80),
 }
-FEWER_ROUNDS = {"rounds": 100, "last": 12, "record_every": 2}  # for networks whose rounds take long
+FEWER_ROUNDS = {"rounds": 80, "last": 10, "record_every": 2, "tuning_rounds": 30}  # for networks whose rounds take long
 SMOKE = Scale("digits", "linear", 4, 2, 8, 2, clients=12, participants=4, seeds=2, budget=2, extensions=0,
               tuning_seeds=1, noise_seeds=2, record_every=1, timed=("linear",), repeats=2, iterations=400,
               horizons=(16, 64, 256), points=41)  # fmt: skip
@@ -174,7 +174,7 @@ def on_digits(scale: Scale) -> Scale:
 def convolutional(scale: Scale) -> Scale:
     """The scale on digits with a quarter of the filters of the paper's four convolutions, and fewer rounds."""
     few = replace(on_digits(scale), network="cnn4-bn-small", labels=FEW, local_steps=scale.local_steps)
-    return _at_most(few, FEWER_ROUNDS | {"tuning_rounds": 30})
+    return _at_most(few, FEWER_ROUNDS)
 
 
 def sequential(scale: Scale) -> Scale:
@@ -192,7 +192,7 @@ def sequential(scale: Scale) -> Scale:
         paper="Shakespeare's plays and an LSTM; by the authors' code 100 rounds of one epoch on batches of 128 with a "
         "tenth of the clients, random masks without progressive ones, and an embedding that is sent in full precision",
     )
-    return _at_most(spoken, FEWER_ROUNDS | {"tuning_rounds": 40})
+    return _at_most(spoken, FEWER_ROUNDS)
 
 
 def _at_most(scale: Scale, most: Mapping[str, float]) -> Scale:

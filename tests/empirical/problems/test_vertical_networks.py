@@ -99,7 +99,7 @@ def centralized(of: VerticalNetworks, loss: str, views: Sequence[torch.Tensor], 
             for j, (network, view) in enumerate(zip(of.networks, views, strict=True))
         ]
         total = total + LOSSES[loss](torch.stack(parts).sum(0), torch.tensor(int(of.dataset.train_labels[p])))
-    return total / len(some)
+    return total / len(some) + of.weight_decay / 2 * sum((view**2).sum() for view in views)
 
 
 CASES = [
@@ -112,9 +112,10 @@ CASES = [
 
 
 @pytest.mark.parametrize("batched", [True, False], ids=["batched", "sequential"])
+@pytest.mark.parametrize("decay", [0.0, 0.3])
 @pytest.mark.parametrize(("network", "loss", "image", "classes"), CASES)
-def test_gradients_are_those_of_the_centralized_model(network, loss, image, classes, batched) -> None:
-    own = problem(made(image, classes), network=network, loss=loss, batch=7)
+def test_gradients_are_those_of_the_centralized_model(network, loss, image, classes, decay, batched) -> None:
+    own = problem(made(image, classes), network=network, loss=loss, batch=3, weight_decay=decay)
     own.prefers_batched = batched
     x, everything = point(own).requires_grad_(), range(SAMPLES)
     whole = centralized(own, loss, [x[block] for block in own.blocks], everything)
@@ -123,10 +124,12 @@ def test_gradients_are_those_of_the_centralized_model(network, loss, image, clas
     torch.testing.assert_close(own.objective_gradient(x.detach()), slope, rtol=1e-11, atol=1e-12)
     metrics = own.metrics(x.detach()[None])
     torch.testing.assert_close(metrics["gradient_norm_squared"][0], slope.square().sum())
+    torch.testing.assert_close(metrics["train_loss"][0], whole.detach(), rtol=1e-12, atol=1e-12)
 
     batches = torch.stack([torch.from_numpy(own.draw_round(np.random.default_rng(s))) for s in (1, 2)])  # type: ignore[arg-type]
     starts = torch.stack([x.detach(), point(own, 5)])
     told, client = own.exchange(starts, batches), 0
+    assert any(int(own.batch_counts(j, told).min()) == 0 for j in range(2))  # who has no sample has no gradient
     for j, block in enumerate(own.blocks):
         copies = starts[:, None, block] + 0.1 * torch.randn(2, own.silo_clients[j], block.stop - block.start).double()
         found, stale = own.partial_gradients(j, copies, told), own.stale_gradients(j, copies, told)
@@ -147,7 +150,8 @@ def test_gradients_are_those_of_the_centralized_model(network, loss, image, clas
                     if network == "linear":  # whose Jacobian stays: the stale gradient is the one at the start
                         back = starts[seed, block].clone().requires_grad_()
                         begun = centralized(own, loss, [*views[:j], back, *views[j + 1 :]], some)
-                        torch.testing.assert_close(stale[seed, k], torch.autograd.grad(begun, back)[0])
+                        here = torch.autograd.grad(begun, back)[0] + decay * (copy - back).detach()
+                        torch.testing.assert_close(stale[seed, k], here)
                 else:
                     assert not found[seed, k].any()
                     assert not stale[seed, k].any()
@@ -257,7 +261,7 @@ def test_nobody_is_reported_of_an_empty_part_but_by_refusal() -> None:
 )
 @pytest.mark.parametrize("network", ["linear", "cnn-small"])
 def test_the_engine_is_the_slow_twin_on_networks(network: str, algorithm: TDCD) -> None:
-    own = problem(made((1, 4, 8)), ((5, 7), (2, 4, 6)), network=network, batch=5)
+    own = problem(made((1, 4, 8)), ((5, 7), (2, 4, 6)), network=network, batch=5, weight_decay=0.1)
     run = simulate(algorithm, own, Full(own.clients), 6, seeds=(1, 7), record_models=True)
     for seed, models in zip((1, 7), run.model, strict=True):
         slow = run_reference(algorithm, own, np.full((6, 5), 0.2), Streams(seed))
@@ -266,7 +270,7 @@ def test_the_engine_is_the_slow_twin_on_networks(network: str, algorithm: TDCD) 
 
 @pytest.mark.parametrize(("batch", "average"), [(None, "clients"), (7, "batches")])
 def test_one_local_step_is_centralized_minibatch_sgd(batch: int | None, average: str) -> None:
-    own = problem(made(), batch=batch)
+    own = problem(made(), batch=batch, weight_decay=0.2)
     algorithm = TDCD(0.1, 1, average, "drop")  # type: ignore[arg-type]
     models = simulate(algorithm, own, Full(own.clients), 5, record_models=True).model[0]
     x = torch.from_numpy(models[0])
@@ -352,9 +356,10 @@ def test_derivatives_in_every_step_are_tdcd_and_once_a_round_they_are_not() -> N
 # --- constants and metrics --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.7])
 @pytest.mark.parametrize("loss", ["least-squares", "logistic", "cross-entropy"])
-def test_the_constants_of_linear_embeddings_hold(loss: str) -> None:
-    own = problem(made(classes=2, samples=8), ((4, 4), (4, 4)), loss=loss, batch=5)
+def test_the_constants_of_linear_embeddings_hold(loss: str, decay: float) -> None:
+    own = problem(made(classes=2, samples=8), ((4, 4), (4, 4)), loss=loss, batch=5, weight_decay=decay)
     found = {name: one.value for name, one in own.constants().items() if hasattr(one, "value")}
     batches = torch.tensor(list(combinations(range(8), 5)))
     steepest = largest = 0.0
@@ -370,6 +375,7 @@ def test_the_constants_of_linear_embeddings_hold(loss: str) -> None:
             steepest = max(steepest, float(torch.linalg.matrix_norm(part, 2)))
     assert largest <= found["smoothness"] * (1 + 1e-9)
     assert steepest <= found["block_smoothness"] * (1 + 1e-9)
+    assert steepest >= decay
     if loss == "least-squares":
         assert largest == pytest.approx(found["smoothness"], rel=1e-9)
         assert "block_gradient_noise" not in found
