@@ -1,7 +1,6 @@
 """The experiments as sweep documents: periodic availability of image classes, and the toy example."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -46,8 +45,8 @@ class Scale:
 
     @property
     def last(self) -> int:
-        """The last rounds, over which levels are taken: five records, or the 3 % over which the paper smooths."""
-        return max(5 * self.record_every, math.ceil(0.03 * self.rounds))
+        """The last rounds, over which levels are taken: a tenth of the rounds, and at least five records."""
+        return max(5 * self.record_every, self.rounds // 10)
 
     @property
     def data(self) -> str | dict[str, Any]:
@@ -78,7 +77,7 @@ PAPER_NETWORKS = ("cnn", "cnn-cifar")  # the paper's, scaled to the image
 # The paper's grid is {1, 0.1, ..., 0.0001} times the initial step; this one is finer and less long.
 GRID = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-GLYPHS = Scale("glyphs", "mlp", 50, 5, 10, 0.1, 3120, 20_020, 5, GRID, 260, size=(20_000, 4_000, 14), waits_fully=False)
+GLYPHS = Scale("glyphs", "mlp", 50, 5, 10, 0.1, 3120, 20_040, 10, GRID, 60, size=(20_000, 4_000, 14), waits_fully=False)
 SCALES = {
     "glyphs": GLYPHS,
     "digits": Scale("digits", "mlp", 50, 5, 2, 0.1, 204, 2040, 5, GRID, 12),
@@ -92,7 +91,7 @@ def demo_scale() -> Scale:
     """The scale of `fedbounds demo`: the gallery's with fewer seeds and rounds, and step sizes tuned before."""
     manifest = json.loads(files("fedbounds.figures.papers.arbitrary_participation").joinpath("tuned.json").read_text())
     winners = {name: float(found["winner"]["gamma"]) for name, found in manifest["provenance"].items()}
-    return replace(GLYPHS, seeds=3, rounds=20 * GLYPHS.record_every, steps=winners, seeds_per_run=1)
+    return replace(GLYPHS, seeds=3, rounds=5200, record_every=260, steps=winners, seeds_per_run=1)
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
