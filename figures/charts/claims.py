@@ -267,14 +267,20 @@ def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
 
 
 def limits_of(
-    network: str, own: Iterable[str], runs: Mapping[Any, Sequence[Trace]], window: float, metric: str
+    network: str,
+    own: Iterable[str],
+    runs: Mapping[Any, Sequence[Trace]],
+    window: float,
+    metric: str,
+    settings: int | None = None,
 ) -> Limits:
     """The limits of runs by setting, for means over the last `window`; `own` are networks as large as the paper's.
 
-    The window may be shorter than the distance of two records: then it has the last record.
+    The window may be shorter than the distance of two records: then it has the last record. `settings` are compared
+    (default: those of `runs`).
     """
-    shares = metric.endswith(SHARES)
-    plateaus = {str(k): find_plateau(*series(of, metric), window, shares=shares) for k, of in runs.items()}
+    of_all = {"shares": metric.endswith(SHARES), "settings": settings or len(runs)}
+    plateaus = {str(k): find_plateau(*series(of, metric), window, **of_all) for k, of in runs.items()}
     seconds = {
         str(name): sum(float(trace.arrays[SECONDS].sum()) for trace in traces)
         for name, traces in runs.items() if all(SECONDS in trace.arrays for trace in traces)

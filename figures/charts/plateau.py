@@ -27,7 +27,8 @@ class Plateau:
         needed: rounds that a plateau takes at least.
         falls: whether the movement falls, so that `needed` is an extrapolation; else it is the least length of a run
             whose last fifth begins where this run ends.
-        still: whether no movement is found at level 5 %, and the 95 % interval excludes one of 5 % of the level.
+        still: whether no movement is found at level 5 %, corrected for the settings that are compared, and the 95 %
+            interval excludes one of 5 % of the level.
     """
 
     rounds: int
@@ -50,12 +51,15 @@ class Plateau:
         return self.moved <= self.error or self.still
 
 
-def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float, *, shares: bool = False) -> Plateau:
+def find_plateau(
+    rounds: np.ndarray, values: np.ndarray, window: float, *, shares: bool = False, settings: int = 1
+) -> Plateau:
     r"""The plateau rule: over the last fifth the mean over a window has not moved.
 
-    It has not if it changed by less than its standard error, or if the 95 % interval of the change contains 0 and lies
-    within 5 % of the level: of two independent means of a stationary curve, one in three differs by more than a
-    standard error.
+    It has not if it changed by less than its standard error, or if no change is found by a t-test and its 95 % interval
+    lies within 5 % of the level: of two independent means of a stationary curve, one in three differs by more than a
+    standard error. The tests of all settings that are compared have together the level 5 % (Bonferroni): of eleven
+    stationary curves, each tested at level 5 %, some would be found to move in a third of the cases.
 
     The window at the end of the run is compared with two before. If it moved, the rounds needed follow from the
     movement over the last fifth of the first t rounds, for t in the last half of the run: if it falls like $e^{-ct}$,
@@ -67,6 +71,7 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float, *, share
         values: of the judged quantity, (seeds, points); seeds that diverged are left out.
         window: the last rounds, over which a level is averaged.
         shares: whether values are shares, such as accuracies: then 5 % of the smaller of both shares counts.
+        settings: how many are compared; each is tested for two changes.
 
     Example:
         >>> rounds, seeds = np.arange(0, 1001, 10), np.array([[-0.01], [0.01]])
@@ -91,7 +96,8 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float, *, share
     moved = max(abs(float(change.mean())) for change in changes)
     error = max(map(error_of_mean, (now, *changes))) if len(finite) > 1 else 0.0
     size = abs(float(now.mean()))
-    still = all(_is_small(change, SMALL * (min(size, abs(1 - size)) if shares else size)) for change in changes)
+    most, chance = SMALL * (min(size, abs(1 - size)) if shares else size), LEVEL / (settings * len(changes))
+    still = all(_is_small(change, most, chance) for change in changes)
     if moved <= error or still:
         return Plateau(int(last), moved, error, last, still=still)
     parts = np.linspace(0.5, 1, 6)
@@ -105,10 +111,11 @@ def find_plateau(rounds: np.ndarray, values: np.ndarray, window: float, *, share
     return Plateau(int(last), moved, error, max(least, last + (last - first) * log(moved / error) / decay))
 
 
-def _is_small(changes: np.ndarray, most: float) -> bool:
-    """Whether the 95 % interval of the mean change, over seeds, contains 0 and nothing above `most`."""
-    low, high = Level.from_values(changes).interval(LEVEL)
-    return low <= 0 <= high and max(-low, high) <= most
+def _is_small(changes: np.ndarray, most: float, chance: float) -> bool:
+    """Whether no mean change over seeds is found at level `chance`, and its 95 % interval has nothing above `most`."""
+    change = Level.from_values(changes)
+    (least, largest), (low, high) = change.interval(chance), change.interval(LEVEL)
+    return least <= 0 <= largest and max(-low, high) <= most
 
 
 def describe_length(needed: float, unit: str = "rounds") -> str:

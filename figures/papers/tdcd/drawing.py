@@ -179,7 +179,7 @@ def movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metric: str) -> Li
     for name, (one, steps) in runs.items():
         rounds = one[0].arrays["round"]
         window = float(rounds[-1] - rounds[-1 - max(1, len(rounds) // 10)])
-        found |= limits_of("", (), {name: one}, window, metric).times(steps)
+        found |= limits_of("", (), {name: one}, window, metric, len(runs)).times(steps)
     return found
 
 

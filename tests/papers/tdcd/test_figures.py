@@ -19,7 +19,7 @@ from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs
 from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, describe_minimum, family, wall_clock
 from fedbounds.figures.papers.tdcd.claims import all_trained_claims, bound_claims
-from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery, describe_movement, score
+from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery, describe_movement, movement, score
 
 draw = partial(draw_by_name, "tdcd", FIGURES)
 
@@ -134,6 +134,12 @@ def test_times_and_levels_are_read_between_records() -> None:
     assert said.final_metric(runs, "metric").tolist() == [3.0, 0.5]
     level = said.common_level({1: runs, 5: ramp([0.5, 2.0, 2.0, 2.0, 2.0])}, "metric")
     assert level == pytest.approx(9.5 / 3 + 0.8 * (2 - 9.5 / 3))
+
+
+def test_the_plateaus_of_all_compared_settings_are_tested_together() -> None:
+    rows = [[0.9] * 91 + [0.9 + change] * 10 for change in (0.003, 0.006, 0.0075, 0.009, 0.012)]  # p = 0.0075
+    few, many = ({f"Q = {Q}": (ramp(*rows), Q) for Q in range(1, count + 1)} for count in (3, 4))
+    assert [*movement(few, "metric").moving] == [*few] and not movement(many, "metric").moving
 
 
 def test_the_claims_of_the_experiments_follow_their_curves() -> None:
