@@ -254,7 +254,7 @@ class Gallery(PaperGallery[ex.Scale]):
             x_scale="log",
         )
         for axes in picture.figure.axes:
-            axes.set_xticks(picture.curves[0].x, [f"{alpha:.2g}" for alpha in picture.curves[0].x])
+            axes.set_xticks(picture.curves[0].x, [f"{alpha:.2g}" for alpha in picture.curves[0].x], rotation=45)
             axes.minorticks_off()
         return picture
 

@@ -131,7 +131,7 @@ class Scale:
 
 SCALES = {
     "glyphs": Scale(
-        "glyphs", "mlp", 500, 80, 25, 60, 50, 5, tuning_rounds=150, size=(5_000, 2_000, 14), weight_decay=0.003
+        "glyphs", "mlp", 500, 80, 25, 60, 50, 5, 8, tuning_rounds=150, size=(5_000, 2_000, 14), weight_decay=0.003
     ),
     "digits": Scale("digits", "mlp", 60, 12, 16, 15, clients=50),
     "fashion-mnist": Scale("fashion-mnist", "cnn-small", 60, 20, 64, 15),
@@ -147,7 +147,8 @@ FULL = {  # rounds, and the local steps of 10 epochs
     "cifar-10": (200, 80),
     "cifar-100": (200, 80),
 }
-FEWER_ROUNDS = {"rounds": 80, "last": 10, "record_every": 2, "tuning_rounds": 30}  # for networks whose rounds take long
+# For networks whose rounds take long
+FEWER_ROUNDS = {"rounds": 80, "last": 10, "record_every": 2, "tuning_rounds": 30, "seeds": 5}
 SMOKE = Scale("digits", "linear", 4, 2, 8, 2, clients=12, participants=4, seeds=2, budget=2, extensions=0,
               tuning_seeds=1, noise_seeds=2, record_every=1, timed=("linear",), repeats=2, iterations=400,
               horizons=(16, 64, 256), points=41)  # fmt: skip
@@ -167,7 +168,7 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
 def on_digits(scale: Scale) -> Scale:
     """The scale on digits, for Figure 5, which has hundreds of runs: 10 local epochs, as in the paper."""
     labels = (FEDAVG, MRN, MRNS)
-    most = {"batch": 16, "clients": 50, "rounds": 500, "local_steps": 20, "weight_decay": 5e-4}
+    most = {"batch": 16, "clients": 50, "rounds": 500, "local_steps": 20, "weight_decay": 5e-4, "seeds": 5}
     return _at_most(replace(scale, dataset="digits", network="mlp", size=None, augmentation=(), labels=labels), most)
 
 
