@@ -117,7 +117,7 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
     if not full:
         return scale
     return replace(scale, clients=250, rounds=FULL_ROUNDS[dataset], seeds=5, last=200, alphas=ALPHAS, grid=FULL_GRID,
-                   tuning_rounds=500)  # fmt: skip
+                   tuning_rounds=500, weight_decay=0.0)  # fmt: skip
 
 
 def cutoff(K: float) -> str:

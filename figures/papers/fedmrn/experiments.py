@@ -161,7 +161,7 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
         return scale
     rounds, steps = FULL[dataset]
     more: dict[str, Any] = {"size": (60_000, 10_000)} if dataset == "glyphs" else {}
-    more |= {"participants": 10, "tuning_rounds": None, "record_every": 5}
+    more |= {"participants": 10, "tuning_rounds": None, "record_every": 5, "seeds": 5, "weight_decay": 0.0}
     return replace(scale, rounds=rounds, local_steps=steps, batch=64, clients=100, last=20, **more)
 
 
@@ -198,7 +198,8 @@ def sequential(scale: Scale) -> Scale:
 
 def _at_most(scale: Scale, most: Mapping[str, float]) -> Scale:
     """The scale with none of these numbers larger."""
-    smaller = {name: value for name, value in most.items() if (getattr(scale, name) or scale.rounds) > value}
+    own = {name: getattr(scale, name) for name in most}  # none for the rounds of a search are those of the runs
+    smaller = {k: value for k, value in most.items() if (scale.rounds if own[k] is None else own[k]) > value}
     return replace(scale, **cast("dict[str, Any]", smaller))
 
 

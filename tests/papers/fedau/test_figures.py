@@ -67,6 +67,7 @@ def test_every_seed_has_its_own_data_and_rates_and_every_method_the_same():
 def test_the_full_scale_is_the_papers(dataset):
     scale = ex.scale_of(dataset, full=True)
     assert (scale.clients, scale.seeds, scale.last, scale.tuning_rounds) == (250, 5, 200, 500)
+    assert not scale.weight_decay  # the paper has none
     if dataset in ("glyphs", "digits"):
         return
     assert scale.rounds == {"svhn": 2000, "cifar-10": 10_000, "cifar-100": 20_000, "cinic-10": 10_000}[dataset]

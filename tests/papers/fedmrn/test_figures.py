@@ -123,6 +123,8 @@ def test_the_command_draws_and_says_what_it_does_not_know(tmp_path, capsys, monk
 def test_the_full_scale_is_the_papers(dataset):
     scale = ex.scale_of(dataset, full=True)
     assert (scale.clients, scale.participants, scale.batch, scale.seeds) == (100, 10, 64, 5)
+    for of in (scale, ex.on_digits(scale), ex.convolutional(scale), ex.sequential(scale)):
+        assert not of.weight_decay
     assert scale.rounds == (200 if dataset.startswith("cifar") else 100)
     samples = {"glyphs": 600, "fashion-mnist": 600, "svhn": 733, "digits": 15, "cifar-10": 500, "cifar-100": 500}
     assert scale.local_steps == 10 * -(-samples[dataset] // 64)
