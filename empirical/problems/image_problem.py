@@ -20,7 +20,7 @@ from fedbounds.empirical.data.datasets import Dataset, checksum
 from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.networks import Network
-from fedbounds.empirical.problems.problem import Problem
+from fedbounds.empirical.problems.problem import Problem, decay_term
 from fedbounds.empirical.problems.softmax import without_replacement
 from fedbounds.empirical.runtime.counter_rng import words_from_uniforms
 
@@ -115,9 +115,7 @@ class ImageProblem(Problem):
 
     def decay(self, x: Tensor) -> Tensor:
         r"""$\frac\rho2\|x\|^2$ of the parameters of the network: (..., d) -> (...)."""
-        if not self.weight_decay:
-            return x.new_zeros(x.shape[:-1])  # also where the square overflows
-        return self.weight_decay / 2 * x[..., : x.shape[-1] - self.statistics].square().sum(-1)
+        return decay_term(self.weight_decay, x[..., : x.shape[-1] - self.statistics])
 
     def _add_weight_decay(self, slope: Tensor, x: Tensor, samples: Samples) -> Tensor:
         """A gradient in x with that of the decay, which counts as often as the samples do."""

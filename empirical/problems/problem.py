@@ -227,3 +227,8 @@ def client_gradients(problem: Problem, x: Tensor, clients: np.ndarray | None = N
     names = torch.arange(problem.clients) if clients is None else torch.from_numpy(np.asarray(clients))
     names = names.to(problem.device)
     return problem.gradient(x.expand(1, len(names), -1), names[None])[0]
+
+
+def decay_term(weight_decay: float, x: Tensor) -> Tensor:
+    r"""$\frac\rho2\|x\|^2$: (..., d) -> (...); 0 without weight decay, also where the square overflows."""
+    return weight_decay / 2 * x.square().sum(-1) if weight_decay else x.new_zeros(x.shape[:-1])

@@ -20,7 +20,7 @@ from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.embedding_losses import loss_by_name
 from fedbounds.empirical.problems.networks import Network
-from fedbounds.empirical.problems.problem import LowerBound
+from fedbounds.empirical.problems.problem import LowerBound, decay_term
 from fedbounds.empirical.problems.vertical import MOST_OUTCOMES, Vertical, blocks_from_sizes, check_counts
 
 Split = Literal["columns", "channels"]
@@ -218,10 +218,10 @@ class VerticalNetworks(Vertical):
         return self._gradients(silo, own, known[silo], stale=True)
 
     def descend(self, silo: int, own: Tensor, known: tuple[SiloPart, ...], size: float, stale: bool = False) -> None:
-        decays = size * self._decays(known[silo])
+        kept = 1 - size * self._decays(known[silo]) if self.weight_decay else None
         for some, seen, slopes in self._calls(known[silo], stale):
-            kept = 1 - decays[some] if self.weight_decay else None
-            self.networks[silo].descend(own.view(-1, own.shape[-1])[some], seen, slopes, size, kept)
+            left = None if kept is None else kept[some]
+            self.networks[silo].descend(own.view(-1, own.shape[-1])[some], seen, slopes, size, left)
 
     def batch_counts(self, silo: int, known: tuple[SiloPart, ...]) -> Tensor:
         return known[silo].counts
@@ -302,18 +302,12 @@ class VerticalNetworks(Vertical):
         slope = torch.cat([self._pull_back(silo, x[block], slopes) for silo, block in enumerate(self.blocks)])
         return slope + self.weight_decay * x if self.weight_decay else slope
 
-    def _decay(self, x: Tensor) -> Tensor:
-        r"""$\frac\rho2\|\theta\|^2$: (..., d) -> (...)."""
-        if not self.weight_decay:
-            return x.new_zeros(x.shape[:-1])  # also where the square overflows
-        return self.weight_decay / 2 * x.square().sum(-1)
-
     def objective(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
         losses = [
             self.loss.values(self._sums(row, self._train), self._labels).mean(dtype=torch.float64) for row in rows
         ]
-        return torch.stack(losses).view(x.shape[:-1]) + self._decay(x).double()
+        return torch.stack(losses).view(x.shape[:-1]) + decay_term(self.weight_decay, x).double()
 
     def objective_gradient(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
@@ -343,7 +337,7 @@ class VerticalNetworks(Vertical):
             network.logits(x[None, block], features[own][None])[0]
             for network, block, features in zip(self.networks, self.blocks, self._train, strict=True)
         ]
-        return self.loss.values(torch.stack(parts).sum(0), self._labels[own]).mean() + self._decay(x)
+        return self.loss.values(torch.stack(parts).sum(0), self._labels[own]).mean() + decay_term(self.weight_decay, x)
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         found: dict[str, list[float]] = {}
@@ -362,7 +356,7 @@ class VerticalNetworks(Vertical):
         for data, (outputs, truth) in (("train", (sums, labels)), ("test", tested)):
             found[f"{data}_loss"] = float(self.loss.values(outputs, truth).mean(dtype=torch.float64))
             found[f"{data}_accuracy"] = float((self.loss.answers(outputs) == truth).double().mean())
-        found["train_loss"] += float(self._decay(row))
+        found["train_loss"] += float(decay_term(self.weight_decay, row))
         outputs, truth = tested
         if self.dataset.classes == 2:
             answers = self.loss.answers(outputs)

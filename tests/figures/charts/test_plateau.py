@@ -72,7 +72,7 @@ def test_noise_alone_seldom_counts_as_movement_and_a_movement_of_the_noise_is_re
     [
         ([-0.016, 0.0, 0.016, 0.024, 0.036], False, True),  # 0.012 +- 0.009
         ([-0.04, 0.0, 0.04, 0.06, 0.09], False, False),  # 0.03 +- 0.023: the interval is too wide
-        ([0.006, 0.007, 0.0075, 0.008, 0.009], False, False),  # it moves, though by little
+        ([0.004, 0.005, 0.006, 0.007, 0.008], False, False),  # it moves, though by little
         ([-0.016, 0.0, 0.016, 0.024, 0.036], True, False),  # 5 % of the smaller share, 0.1, are 0.005
     ],
 )
