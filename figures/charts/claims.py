@@ -1,8 +1,8 @@
 """Claims of a paper compared with measurements: reproduced, not reproduced, inconclusive, or not tested at this scale.
 
 A claim compares means over seeds (`significance`). Holm's method corrects all comparisons of the claims about one
-figure or table. A claim about runs is not tested at this scale unless every compared run has reached its plateau
-(`plateau`) or what it compares has diverged. It is not reproduced only if paired comparisons show the opposite with
+figure or table. A claim about runs is not tested at this scale unless every run of the comparisons that decide it has
+reached its plateau (`plateau`) or has diverged. It is not reproduced only if paired comparisons show the opposite with
 power 0.8.
 """
 
@@ -33,9 +33,11 @@ from fedbounds.figures.charts.significance import (
     TestFinding,
     comparisons_in,
     decide,
+    deciding,
     holm,
     number,
     tests_in,
+    without,
 )
 from fedbounds.figures.charts.verdicts import COLUMNS, INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTED, REPRODUCED
 
@@ -69,7 +71,11 @@ class Limits:
         return [replace(claim, limits=self._compared(claim)) for claim in claims]
 
     def _compared(self, claim: FigureClaim) -> Limits:
-        names = {name for one in comparisons_in(claim.found) for name in one.names} & {*self.plateaus}
+        return self.of(name for one in comparisons_in(claim.found) for name in one.names)
+
+    def of(self, settings: Iterable[str]) -> Limits:
+        """The runs of some settings; all if none of them is known."""
+        names = {*settings} & {*self.plateaus}
         if not names:
             return self
         plateaus, seconds = ({k: v for k, v in of.items() if k in names} for of in (self.plateaus, self.seconds))
@@ -143,6 +149,7 @@ class FigureClaim:
         found: the comparisons, or whether the claim holds.
         limits: the runs that are compared; None if there are none, as for exact results.
         family: the comparisons that Holm's method corrects together (default: those of the claim).
+        left_out: the settings that still move, whose comparisons are not needed for the verdict.
     """
 
     source: str
@@ -152,6 +159,22 @@ class FigureClaim:
     paper: str = ""
     limits: Limits | None = None
     family: tuple[AnyTest, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def settled(self) -> FigureClaim:
+        """The claim by its comparisons of runs at their plateau, if they decide it alone; else as it is.
+
+        That a method is better than all others is not reproduced if it is worse than one of them, whether or not the
+        rest still move.
+        """
+        if not (self.limits and self.limits.moving):
+            return self
+        limits, family = self.limits, self.family or tuple(tests_in(self.found))
+        found = without(self.found, lambda one: bool(limits.of(one.names).moving))
+        compared = limits.of(name for one in deciding(found, self._corrected) for name in one.names)
+        rest = replace(self, found=found, limits=compared, family=family, left_out=(*limits.moving,))
+        return self if rest.agrees is None else rest
 
     @cached_property
     def _corrected(self) -> dict[tuple[object, ...], Corrected]:
@@ -186,12 +209,12 @@ class FigureClaim:
     @property
     def _unpaired(self) -> bool:
         """Whether comparisons of runs show the opposite, but not seed by seed."""
-        tests = tests_in(self.found, deciding=True)
-        return self.limits is not None and self.here.agrees is False and any(test.unpaired for test in tests)
+        against = self.limits is not None and self.here.agrees is False
+        return against and any(test.unpaired for test in self._deciding_tests)
 
     @property
     def note(self) -> str:
-        """Why a claim is not tested, what diverged, how the scale differs, and the seeds that would decide.
+        """Why a claim is not tested, what diverged, how the scale differs, seeds that would decide, what still moves.
 
         Example:
             >>> FigureClaim("", "", "", True, limits=Limits("mlp")).note
@@ -203,11 +226,12 @@ class FigureClaim:
         small = f"network {self.limits.network} is smaller than the paper's" if self.limits.network else ""
         power = "" if self.limits.moving else self.here.power
         unpaired = "the opposite is not shown seed by seed" if self._unpaired and not self.limits.moving else ""
-        return "; ".join(filter(None, (self.limits.words, *gone, small, power, unpaired)))
+        moving = f"not needed for the verdict, still moving: {'; '.join(self.left_out)}" if self.left_out else ""
+        return "; ".join(filter(None, (self.limits.words, *gone, small, power, unpaired, moving)))
 
     @property
     def comparisons(self) -> str:
-        """The deciding comparisons, with 95 % intervals and corrected p-values."""
+        """The comparisons that decide the verdict (all if none do), with 95 % intervals and corrected p-values."""
         tests = self._deciding_tests
         if not tests:
             return ""
@@ -218,11 +242,12 @@ class FigureClaim:
 
     @property
     def _deciding(self) -> list[AnyTest | Divergence]:
-        return comparisons_in(self.found, deciding=True)
+        moving = self.limits is not None and self.limits.moving
+        return comparisons_in(self.found) if moving else deciding(self.found, self._corrected)
 
     @property
     def _deciding_tests(self) -> list[AnyTest]:
-        return list({test.key: test for test in tests_in(self.found, deciding=True)}.values())
+        return [*{one.key: one for one in self._deciding if not isinstance(one, Divergence)}.values()]
 
     @property
     def row(self) -> tuple[str, ...]:
@@ -258,12 +283,12 @@ class FigureClaim:
 
 
 def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
-    """The claims, each with all comparisons of its source as the family that Holm's method corrects."""
+    """The claims, each with all comparisons of its source as the family that Holm's method corrects, and settled."""
     made = list(claims)
     families: dict[str, list[AnyTest]] = {}
     for claim in made:
         families.setdefault(claim.source, []).extend(tests_in(claim.found))
-    return [replace(claim, family=tuple(families[claim.source])) for claim in made]
+    return [replace(claim, family=tuple(families[claim.source])).settled for claim in made]
 
 
 def limits_of(

@@ -366,17 +366,27 @@ def any_agrees(parts: Iterable[Part]) -> PartialFinding:
     return PartialFinding(made, 1 / len(made))
 
 
-def comparisons_in(part: Part, deciding: bool = False) -> list[AnyTest | Divergence]:
-    """The comparisons of a part; with `deciding` without those that means decide."""
+def without(part: Part, unsettled: Callable[[AnyTest | Divergence], bool]) -> Part:
+    """A part in which comparisons that are `unsettled`, and what is no comparison, are undecided.
+
+    Means no longer decide where one of them is unsettled.
+    """
     if isinstance(part, PartialFinding):
-        some_ = () if deciding and part.by_means else part.parts
-        return [found for one in some_ for found in comparisons_in(one, deciding)]
+        parts = tuple(without(one, unsettled) for one in part.parts)
+        return replace(part, parts=parts, by_means=part.by_means and parts == part.parts)
+    return part if isinstance(part, (Test, SignTest, Divergence)) and not unsettled(part) else None
+
+
+def comparisons_in(part: Part) -> list[AnyTest | Divergence]:
+    """The comparisons of a part."""
+    if isinstance(part, PartialFinding):
+        return [found for one in part.parts for found in comparisons_in(one)]
     return [part] if isinstance(part, (Test, SignTest, Divergence)) else []
 
 
-def tests_in(part: Part, deciding: bool = False) -> list[AnyTest]:
+def tests_in(part: Part) -> list[AnyTest]:
     """The same without those that divergence decides."""
-    return [one for one in comparisons_in(part, deciding) if not isinstance(one, Divergence)]
+    return [one for one in comparisons_in(part) if not isinstance(one, Divergence)]
 
 
 @dataclass(frozen=True)
@@ -429,6 +439,22 @@ def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None 
             return TestFinding(part.claimed)
         return TestFinding(None, part.seeds_needed(found.level), part.claimed)
     return TestFinding(part.agrees if isinstance(part, Divergence) else part)
+
+
+def deciding(part: Part, corrected: Mapping[tuple[object, ...], Corrected]) -> list[AnyTest | Divergence]:
+    """The comparisons with the decision of the whole part, without those that means decide; all if it is undecided.
+
+    Example:
+        >>> low, middle, high = (Level.from_values(np.array([x, x + 0.1]), f"{x:g}") for x in (1.0, 2.0, 3.0))
+        >>> part = all_agree(middle.above(other) for other in (low, high))
+        >>> [sorted(one.names) for one in deciding(part, holm(tests_in(part)))]
+        [['2', '3']]
+    """
+    if not isinstance(part, PartialFinding):
+        return comparisons_in(part)
+    agrees = decide(part, corrected).agrees
+    some_ = [one for one in part.parts if agrees is None or decide(one, corrected).agrees is agrees]
+    return [] if part.by_means else [found for one in some_ for found in deciding(one, corrected)]
 
 
 def _decide_parts(part: PartialFinding, found: Sequence[TestFinding]) -> TestFinding:

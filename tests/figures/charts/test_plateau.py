@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbounds.figures.charts.claims import FigureClaim, Limits, level, limits_of, movement_caption, write_claims
+from fedbounds.figures.charts.claims import (
+    FigureClaim,
+    Limits,
+    correct,
+    level,
+    limits_of,
+    movement_caption,
+    write_claims,
+)
 from fedbounds.figures.charts.paper_gallery import SECONDS
 from fedbounds.figures.charts.plateau import Plateau, find_plateau
-from fedbounds.figures.charts.significance import Level
+from fedbounds.figures.charts.significance import Level, all_agree, any_agrees
 from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 
 ROUNDS = np.arange(0, 1001, 10)
@@ -177,6 +185,54 @@ def test_what_diverged_decides_though_other_runs_still_move(tmp_path):
     assert (claim.verdict, claim.note) == ("reproduced", "b diverged in 2 of 5 seeds")
     (row,) = csv.DictReader(write_claims([claim], tmp_path / "claims.csv").read_text().splitlines())
     assert (row["seeds"], row["plateau"], row["p"], row["core seconds"]) == ("5", "yes", "", "36")
+
+
+STATES = {"low": 0.0, "middle": 1.0, "high": 2.0}
+
+
+def best_of(combine, moving, mine="middle", means=None):
+    """The claim that a method is above the others, of which some still move."""
+    traces = {name: runs(mean + (name in moving) * (ROUNDS / 1000 - 1)) for name, mean in STATES.items()}
+    levels = {name: level(some_, 50, "loss", name) for name, some_ in traces.items()}
+    part = combine(levels[mine].above(levels[name]) for name in STATES if name != mine)
+    found = part if means is None else replace(part, by_means=means)
+    claims = limits_of("", (), traces, 50, "loss").apply([FigureClaim("Figure 1", "", "", found)])
+    return correct(claims)[0]
+
+
+@pytest.mark.parametrize(
+    ("combine", "moving", "mine", "verdict"),
+    [
+        (all_agree, "low", "middle", "not reproduced"),  # it is below `high`
+        (all_agree, "high", "middle", NOT_TESTED),  # it is above `low`, which alone does not decide
+        (all_agree, "middle", "middle", NOT_TESTED),
+        (all_agree, "low", "high", NOT_TESTED),
+        (any_agrees, "high", "middle", "reproduced"),  # it is above `low`
+        (any_agrees, "low", "middle", NOT_TESTED),
+        (any_agrees, "high", "low", NOT_TESTED),
+        (any_agrees, "", "low", "not reproduced"),
+        (all_agree, "", "high", "reproduced"),
+    ],
+)
+def test_a_plateau_is_asked_only_of_the_runs_that_decide(combine, moving, mine, verdict, tmp_path):
+    claim = best_of(combine, moving, mine)
+    assert claim.verdict == verdict and len(claim.family) == 2  # all comparisons are corrected
+    (row,) = csv.DictReader(write_claims([claim], tmp_path / "claims.csv").read_text().splitlines())
+    assert (row["plateau"] == "yes") == (verdict != NOT_TESTED)
+    if moving and verdict != NOT_TESTED:
+        assert claim.left_out == (moving,) and moving not in claim.limits.plateaus and moving not in row["comparisons"]
+        assert row["note"] == f"not needed for the verdict, still moving: {moving}"
+    else:
+        assert not claim.left_out
+    if verdict == NOT_TESTED:
+        assert all(name in row["comparisons"] for name in STATES)
+
+
+def test_means_that_still_move_do_not_decide():
+    assert [best_of(all_agree, moving, means=True).verdict for moving in ("", "low", "high")] == [
+        "reproduced", "not reproduced", NOT_TESTED
+    ]  # fmt: skip
+    assert best_of(any_agrees, "high", means=False).verdict == NOT_TESTED
 
 
 def test_a_claim_that_names_no_run_needs_all_of_them():

@@ -21,9 +21,11 @@ from fedbounds.figures.charts.significance import (
     all_agree,
     any_agrees,
     decide,
+    deciding,
     holm,
     is_above_zero,
 )
+from fedbounds.figures.charts.significance import tests_in as comparisons
 from fedbounds.figures.charts.verdicts import COLUMNS
 
 RNG = np.random.default_rng(0)
@@ -189,6 +191,34 @@ def test_parts_are_decided_by_their_share():
     )
     assert decide(all_agree([away, wide, open_])).seeds_needed <= seeds[away]
     assert decide(all_agree([wide, None])).power == ""  # no seeds decide what has no test
+
+
+def test_the_deciding_comparisons_are_those_with_the_decision():
+    yes, also, no, open_ = (
+        is_above_zero(Level(mean, 0.01 if mean != 3 else 2.9, 5, name=f"{mean}")) for mean in (1.0, 2.0, -1.0, 3.0)
+    )
+
+    def found(part):
+        return deciding(part, holm(comparisons(part)))
+
+    assert found(all_agree([yes, no, open_])) == [no] and found(all_agree([yes, also])) == [yes, also]
+    assert found(any_agrees([yes, no, open_])) == [yes] and found(any_agrees([no, open_])) == [no, open_]
+    assert found(all_agree([yes, open_])) == [yes, open_]  # undecided: all
+    assert found(PartialFinding((yes, also, no), 0.5)) == [yes, also] and found(yes) == [yes] and found(True) == []
+    assert found(any_agrees([all_agree([yes, no]), all_agree([also, yes])])) == [also, yes]
+    assert found(PartialFinding((yes, no), by_means=False)) == [no]
+    assert found(PartialFinding((yes, no), by_means=True)) == []  # the means agree
+    gone = Level(np.inf, 0.0, 5, name="gone").above(Level(1.0, 0.1, 5, name="here"))
+    assert found(all_agree([gone, no])) == [no] and found(any_agrees([gone, no])) == [gone]
+
+
+def test_the_table_has_the_p_value_of_the_deciding_comparisons():
+    close, far = (Level.from_values(planted(p), name) for p, name in ((0.5, "close"), (1e-5, "far")))
+    zero = Level.from_values(np.zeros(5), "0")
+    claim = FigureClaim("Figure 1", "0 is best", "", all_agree([zero.above(close), zero.above(far)]))
+    (row,) = [dict(zip(COLUMNS, one.row, strict=True)) for one in correct([claim])]
+    assert row["verdict"] == "not reproduced" and "close" not in row["comparisons"]
+    assert float(row["p"]) == pytest.approx(2e-5, rel=0.05)  # of two comparisons
 
 
 def test_the_table_has_intervals_and_what_the_paper_says(tmp_path):
