@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -147,6 +147,12 @@ class PaperGallery(Generic[ScaleT]):
         self.results, self.data, self.workers, self.progress = Path(results), data, workers, progress
         self.device = device
         self._kept: dict[Any, Any] = {}
+
+    def at(self, scale: ScaleT, data: str | None = None) -> Self:
+        """The figures at another scale, from runs in the same directory."""
+        return type(self)(
+            self.results, data=data, workers=self.workers, scale=scale, progress=self.progress, device=self.device
+        )
 
     def keep(self, key: Hashable, make: Callable[[], ValueT]) -> ValueT:
         """A value by its key, made once."""

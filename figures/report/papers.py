@@ -134,12 +134,18 @@ def figures_in(folder: Path, claims: list[dict[str, str]]) -> list[dict[str, Any
 
 
 def _figures_of_source(source: str) -> list[str]:
-    """The names of the figures that a claim's source is about; none for what is compared as printed."""
+    """The names of the figures that a claim's source is about; none for what is compared as printed.
+
+    Example:
+        >>> _figures_of_source("Figures 4, D.2"), _figures_of_source("Table 1, convolutions")
+        (['figure-4', 'figure-d.2'], ['table-1-cnn'])
+    """
     if source.endswith("as printed"):
         return []
     drawn = re.match(r"(Figure|Table)s? ((?:[A-Z]\.)?[\d.]+(?:, (?:[A-Z]\.)?[\d.]+)*)", source)
     if drawn:
-        return [f"{drawn[1]}-{number}".lower() for number in drawn[2].split(", ")]
+        ending = "-cnn" if source.endswith(", convolutions") else ""
+        return [f"{drawn[1]}-{number}{ending}".lower() for number in drawn[2].split(", ")]
     last = source.rpartition(", ")[2]
     return [last] if last in ("rate", "ratio") else []
 

@@ -30,12 +30,11 @@ from fedbounds.figures.papers.arbitrary_participation.network import NETWORKS
 class Gallery(PaperGallery[ex.Scale]):
     """The figures of this paper.
 
-    Data sets: glyphs (default), digits; from local files fashion-mnist, cifar-10. Networks: mlp (default on glyphs and
+    Data sets: digits (default), glyphs; from local files fashion-mnist, cifar-10. Networks: mlp (default on glyphs and
     digits), cnn (the paper's, scaled to the image), cnn-cifar, linear.
     """
 
     scale_of = staticmethod(ex.scale_of)
-    usual = "glyphs"
 
     def traces(self, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
         """The runs of an image experiment; all figures share one directory."""
@@ -118,7 +117,7 @@ class Gallery(PaperGallery[ex.Scale]):
         if not self.scale.steps:
             steps = {name: found.words for name, found in self.tunings.items()}
         found = "; ".join(f"{name} {steps[name]}" for name in names or self.scale.methods)
-        scale = f"at this scale with {ex.GLYPHS.rounds} rounds" if self.scale.steps else "at this scale"
+        scale = f"at this scale with {ex.DIGITS.rounds} rounds" if self.scale.steps else "at this scale"
         return f"{found}: the best of one grid by training loss, {scale}, on {self.scale.tuning_seeds} other seeds."
 
     def figure_1(self) -> Picture:

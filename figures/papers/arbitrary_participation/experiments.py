@@ -37,6 +37,7 @@ class Scale:
     waits_fully: bool = True  # whether wait-full is among the methods
     steps: Mapping[str, float] | None = None  # the step sizes, if tuned before
     seeds_per_run: int | None = None  # computed together (default: all; one for CNNs)
+    weight_decay: float = 0.0  # with it losses reach a plateau within fewer rounds
 
     @property
     def interval(self) -> int:
@@ -64,8 +65,9 @@ class Scale:
         left_out = (
             "" if self.waits_fully else "; wait-full, which passes over all images in every interval, is left out"
         )
+        decay = f"weight decay {self.weight_decay:g}, " if self.weight_decay else ""
         return (
-            f"{describe_images(self.dataset, self.size)}, network {self.network}, N = {self.clients}, "
+            f"{describe_images(self.dataset, self.size)}, network {self.network}, {decay}N = {self.clients}, "
             f"S = {self.participants}, I = 5, batch 16, five groups of two classes available for {self.slot} rounds "
             f"cyclically, P = {self.interval}, {self.rounds} rounds after {self.initial_rounds} initial ones, "
             f"{self.seeds} seeds{left_out}; the paper has N = 250, S = 10, slots of 100 rounds, "
@@ -77,10 +79,12 @@ PAPER_NETWORKS = ("cnn", "cnn-cifar")  # the paper's, scaled to the image
 # The paper's grid is {1, 0.1, ..., 0.0001} times the initial step; this one is finer and less long.
 GRID = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-GLYPHS = Scale("glyphs", "mlp", 50, 5, 10, 0.1, 3120, 20_040, 10, GRID, 60, size=(20_000, 4_000, 14), waits_fully=False)
+DIGITS = Scale("digits", "mlp", 50, 5, 10, 0.1, 960, 24_000, 10, GRID, 60, weight_decay=0.02)
 SCALES = {
-    "glyphs": GLYPHS,
-    "digits": Scale("digits", "mlp", 50, 5, 2, 0.1, 204, 2040, 5, GRID, 12),
+    "digits": DIGITS,
+    "glyphs": Scale(
+        "glyphs", "mlp", 50, 5, 10, 0.1, 3120, 20_040, 5, GRID, 60, size=(20_000, 4_000, 14), waits_fully=False
+    ),
     "fashion-mnist": Scale("fashion-mnist", "cnn", 50, 5, 20, 0.1, 120, 600, 2, GRID, 120),
     "cifar-10": Scale("cifar-10", "cnn-cifar", 50, 5, 20, 0.05, 120, 600, 2, GRID, 120),
 }
@@ -91,7 +95,7 @@ def demo_scale() -> Scale:
     """The scale of `fedbounds demo`: the gallery's with fewer seeds and rounds, and step sizes tuned before."""
     manifest = json.loads(files("fedbounds.figures.papers.arbitrary_participation").joinpath("tuned.json").read_text())
     winners = {name: float(found["winner"]["gamma"]) for name, found in manifest["provenance"].items()}
-    return replace(GLYPHS, seeds=3, rounds=5200, record_every=260, steps=winners, seeds_per_run=1)
+    return replace(DIGITS, seeds=3, rounds=6000, record_every=120, steps=winners, seeds_per_run=1)
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
@@ -103,7 +107,7 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
     grid = tuple(float(f"{factor * scale.initial_step:g}") for factor in DECADES)
     return replace(scale, clients=250, participants=10, slot=100, initial_rounds=4000 if cifar else 2000,
                    rounds=600_000 if cifar else 300_000, seeds=5 if cifar else 10, record_every=600,
-                   step_grid=grid, waits_fully=True)  # fmt: skip
+                   step_grid=grid, waits_fully=True, weight_decay=0.0)  # fmt: skip
 
 
 def four_methods(scale: Scale, steps: Mapping[str, float]) -> dict[str, dict[str, Any]]:
@@ -142,6 +146,7 @@ def image_sweep(
         "dataset": scale.data,
         "network": scale.network,
         "clients": scale.clients,
+        "weight_decay": scale.weight_decay,
     }
     periodic = {"kind": "periodic-groups", "clients": scale.clients, "participants": scale.participants,
                 "groups": 5, "slot": scale.slot}  # fmt: skip

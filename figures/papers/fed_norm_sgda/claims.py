@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import pairwise
-from operator import or_
 from typing import Any
 
 import numpy as np
@@ -35,8 +33,9 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
     for alpha, (limits, found) in by_P.items():
         text = f"robust accuracy increases with P (alpha = {alpha:g})"
         claims += limits.apply([increases("Figure 4", text, found, "Text on Figure 4: accuracy increases with P")])
-    every = reduce(or_, (limits for limits, _ in by_P.values()))
-    claims += every.apply(heterogeneity_claims({alpha: levels for alpha, (_, levels) in by_P.items()}))
+    settings = {placed(P, alpha): one for alpha, by in gallery.by_participants.items() for P, one in by.items()}
+    limits, _ = accuracies(gallery, settings, robust)
+    claims += limits.apply(heterogeneity_claims({alpha: levels for alpha, (_, levels) in by_P.items()}))
     limits, found = accuracies(gallery, gallery.by_alpha, robust, "alpha")
     claims += limits.apply([increases("Figure 6", "the larger alpha, the better", found,
                                       "Text on Figure 6: the smaller alpha, the worse")])  # fmt: skip
@@ -56,13 +55,13 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
 
 
 def accuracies(
-    gallery: Gallery, settings: Mapping[Any, ex.ExperimentSetting], metric: str, symbol: str
+    gallery: Gallery, settings: Mapping[Any, ex.ExperimentSetting], metric: str, symbol: str = ""
 ) -> tuple[Limits, dict[Any, Level]]:
     """Accuracies over the last rounds by a setting's value, and the limits of claims about them."""
     of = gallery.final_runs(settings.values())
     runs = {value: of[one] for value, one in settings.items()}
     found = levels_by_name({value: gallery.accuracy(traces, metric) for value, traces in runs.items()}, symbol)
-    by_name = {f"{symbol} = {value:g}": traces for value, traces in runs.items()}
+    by_name = {found[value].name: traces for value, traces in runs.items()}
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, by_name, gallery.scale.last, metric), found
 
 
@@ -76,13 +75,18 @@ def increases(source: str, text: str, found: Found, paper: str) -> FigureClaim:
     return FigureClaim(source, text, measured, all_agree([*steps, ordered[-1].above(ordered[0])]), paper)
 
 
+def placed(participants: int, alpha: float) -> str:
+    """The name of a curve of Figure 4."""
+    return f"P = {participants} (alpha = {alpha:g})"
+
+
 def heterogeneity_claims(by_P: Mapping[float, Found]) -> list[FigureClaim]:
     """Figure 4: the dashed lines are above the solid ones."""
     less, more = sorted(by_P)
     return [
         FigureClaim("Figure 4", f"alpha = {more:g} is better than alpha = {less:g} (P = {P})",
               f"{by_P[more][P].mean:.2f} against {by_P[less][P].mean:.2f}",
-              replace(by_P[more][P], name=f"alpha = {more:g}").above(replace(by_P[less][P], name=f"alpha = {less:g}")),
+              replace(by_P[more][P], name=placed(P, more)).above(replace(by_P[less][P], name=placed(P, less))),
               f"Text on Figure 4: alpha = {more:g} is better than {less:g}")
         for P in by_P[less]
     ]  # fmt: skip

@@ -23,24 +23,19 @@ from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate, ti
 from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
 
 AXIS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "accuracy in the worst class"}
-ATTACKED = (
-    "Robust accuracy is on test images with the one perturbation, of norm at most 1, of the largest training loss that "
-    "ten ascent steps meet."
-)
 EPOCHS, STEPS = "$\\tau_i$ ~ Unif[2, 5] epochs", "$\\tau_i$ ~ Unif[2, 5] local steps"
 GAIN = 1e-3  # of Phi, or of the rounds, by which a setting must be better for a search to go on from it
-WORST = "The accuracy is that within the class where it is least, on test images."
-MEASURED = {ex.ROBUST: ATTACKED, ex.FAIR: WORST}
 
 
 class Gallery(PaperGallery[ex.Scale]):
     """The figures of this paper.
 
-    Data sets: digits (default), glyphs; from local files cifar-10. Networks: linear (default on digits), vgg-11 (the
-    paper's), or another.
+    Data sets: glyphs (default), digits; from local files cifar-10. Networks: mlp (default on glyphs), linear (default
+    on digits), vgg-11 (the paper's), or another.
     """
 
     scale_of = staticmethod(ex.scale_of)
+    usual = "glyphs"
 
     def tune(self, settings: Iterable[ex.ExperimentSetting]) -> dict[ex.ExperimentSetting, Tuned]:
         """Step sizes with the lowest final Phi (plus its change), on separate seeds.
@@ -248,7 +243,7 @@ class Gallery(PaperGallery[ex.Scale]):
             f"Each curve has step sizes of its own, with the lowest Phi on {scale.tuning} other seeds: of "
             f"{scale.budget} settings where all clients participate and alpha = {ex.ALPHA:g}, else of {scale.retuning} "
             f"settings from the best of those, and up to {scale.extensions} more where it stands at an edge. "
-            f"{MEASURED[problem]} {scale.words}. Mean and standard deviation over seeds."
+            f"{describe_accuracy(scale, problem)} {scale.words}. Mean and standard deviation over seeds."
             f"{movement_caption(runs, scale.last, [metric])}",
             alternative=f"{AXIS[problem].capitalize()} against rounds for {', '.join(settings).replace('$', '')}.",
             provenance=self._provenance({label: tuned[one] for label, one in settings.items()}),
@@ -256,6 +251,16 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def _provenance(self, found: Mapping[str, Tuned]) -> dict[str, Any]:
         return {"scale": self.scale.words, "tuning": {label: tuned.summary() for label, tuned in found.items()}}
+
+
+def describe_accuracy(scale: ex.Scale, problem: str) -> str:
+    """What the accuracy of a problem is."""
+    if problem == ex.FAIR:
+        return "The accuracy is that within the class where it is least, on test images."
+    return (
+        f"Robust accuracy is on test images with the one perturbation, of norm at most {scale.radius:g} for pixels in "
+        "[0, 1], of the largest training loss that ten ascent steps meet."
+    )
 
 
 def describe_rounds(found: np.ndarray) -> str:
@@ -382,7 +387,8 @@ def picture(title: str, found: Sequence[Compared]) -> Picture:
         f"from 2 to E local steps once per seed and kept, whatever it holds. Every method's four step sizes have the "
         f"lowest Phi, and what it still moves, of {scale.budget} settings (up to {scale.extensions} more where the "
         f"best stood at an edge) of the same search from the same start on {scale.tuning} other seeds. "
-        f"{'; '.join(notes)}. {_describe_predictions(found)} {scale.words}. Mean and standard deviation over seeds."
+        f"{'; '.join(notes)}. {describe_accuracy(scale, problem)} {_describe_predictions(found)} {scale.words}. "
+        "Mean and standard deviation over seeds."
         f"{movement_caption(runs, scale.last, (ex.PHI[problem], ex.ACCURACY[problem]))}",
         alternative="Phi and test accuracy against rounds for normalized averaging, naive averaging and momentum.",
         provenance={

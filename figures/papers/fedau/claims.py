@@ -50,18 +50,7 @@ SAID = {
 
 def all_claims(gallery: Gallery) -> list[FigureClaim]:
     """Every experimental claim of the paper."""
-    claims, columns = list[FigureClaim](), {}
-    for pattern, runs in gallery.by_pattern.items():
-        for name, metric in ACCURACIES.items():
-            where = f"{pattern}, {name} accuracy"
-            columns[where] = accuracy_levels(gallery, runs, metric)
-            claims += limits(gallery, runs, metric).apply(table_1(where, columns[where]))
-    cutoffs = {
-        f"{label} ({pattern})": runs[label]
-        for pattern, runs in gallery.by_pattern.items() for label in (ex.FEDAU, ex.FEDAU_INF)
-    }  # fmt: skip
-    both = limits(gallery, cutoffs, "train_accuracy") | limits(gallery, cutoffs, "test_accuracy")
-    claims += both.apply([cutoff_claim(columns)])
+    claims = [*table_1_claims(gallery), *table_1_claims(gallery.convolutional, "Table 1, convolutions")]
     by_alpha = {f"{k} (alpha_p = {a:g})": v for a, runs in gallery.by_alpha.items() for k, v in runs.items()}
     for name, metric in ACCURACIES.items():
         found = {a: accuracy_levels(gallery, runs, metric) for a, runs in gallery.by_alpha.items()}
@@ -83,6 +72,22 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
     return [*claims, *printed_claims(), *rates.claims(), *NETWORKS.claims(gallery)]
 
 
+def table_1_claims(gallery: Gallery, source: str = "Table 1") -> list[FigureClaim]:
+    """The claims about Table 1 or our table with convolutions."""
+    claims, columns = list[FigureClaim](), {}
+    for pattern, runs in gallery.by_pattern.items():
+        for name, metric in ACCURACIES.items():
+            where = f"{pattern}, {name} accuracy"
+            columns[where] = accuracy_levels(gallery, runs, metric)
+            claims += limits(gallery, runs, metric).apply(table_1(where, columns[where], source))
+    cutoffs = {
+        f"{label} ({pattern})": runs[label]
+        for pattern, runs in gallery.by_pattern.items() for label in (ex.FEDAU, ex.FEDAU_INF)
+    }  # fmt: skip
+    both = limits(gallery, cutoffs, "train_accuracy") | limits(gallery, cutoffs, "test_accuracy")
+    return [*claims, *both.apply([cutoff_claim(columns, source)])]
+
+
 def accuracy_levels(gallery: Gallery, runs: Traces, metric: str) -> dict[str, Level]:
     """Accuracies over the last rounds."""
     return levels_by_name({label: gallery.accuracy(traces, metric) for label, traces in runs.items()})
@@ -93,7 +98,7 @@ def limits(gallery: Gallery, runs: Traces, metric: str) -> Limits:
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, runs, gallery.scale.last, metric)
 
 
-def table_1(where: str, found: Found) -> list[FigureClaim]:
+def table_1(where: str, found: Found, source: str = "Table 1") -> list[FigureClaim]:
     """Section 5 on Table 1, one column; FedAU is better if one of its two cut-offs is."""
     measured = describe_means(found)
 
@@ -103,20 +108,20 @@ def table_1(where: str, found: Found) -> list[FigureClaim]:
         )
 
     return [
-        FigureClaim("Table 1", f"FedAU is the best of the four without more memory or known rates ({where})", measured,
+        FigureClaim(source, f"FedAU is the best of the four without more memory or known rates ({where})", measured,
               better(ex.PARTICIPATING, ex.ALL), SAID["top"]),
-        FigureClaim("Table 1", f"FedAU is better than FedVarp and MIFA ({where})", measured,
+        FigureClaim(source, f"FedAU is better than FedVarp and MIFA ({where})", measured,
               better(ex.FEDVARP, ex.MIFA), SAID["all"]),
-        FigureClaim("Table 1", f"FedAU is better than known participation statistics ({where})", measured,
+        FigureClaim(source, f"FedAU is better than known participation statistics ({where})", measured,
               better(ex.KNOWN), SAID["known"]),
     ]  # fmt: skip
 
 
-def cutoff_claim(found: Mapping[str, Found]) -> FigureClaim:
+def cutoff_claim(found: Mapping[str, Found], source: str = "Table 1") -> FigureClaim:
     """Section 5: the cut-off "generally" helps, here in three quarters of the columns."""
     leads = {where: column[ex.FEDAU].minus(column[ex.FEDAU_INF]) for where, column in found.items()}
     return FigureClaim(
-        "Table 1",
+        source,
         "K = 50 is better than K = inf in three quarters of the columns",
         "; ".join(f"{where} {describe_level(lead, '+.2f')}" for where, lead in leads.items()),
         PartialFinding(tuple(column[ex.FEDAU].above(column[ex.FEDAU_INF]) for column in found.values()), MOST),

@@ -1,5 +1,7 @@
 """The figures and tables of the paper, by name."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -60,7 +62,12 @@ class Gallery(PaperGallery[ex.Scale]):
     @cached_property
     def by_pattern(self) -> dict[str, dict[str, list[Trace]]]:
         """Table 1's runs."""
-        return {pattern: self.runs_of(pattern) for pattern in ex.PATTERNS}
+        return {pattern: self.runs_of(pattern) for pattern in self.scale.patterns}
+
+    @cached_property
+    def convolutional(self) -> Gallery:
+        """The same with convolutions."""
+        return self.at(ex.convolutional(self.scale), self.data)
 
     @cached_property
     def by_alpha(self) -> dict[float, dict[str, list[Trace]]]:
@@ -207,20 +214,20 @@ class Gallery(PaperGallery[ex.Scale]):
             provenance=self._provenance(ex.TOP),
         )
 
-    def table_1(self) -> Picture:
-        """Accuracies of seven methods under three patterns."""
+    def table_1(self, network: str = "") -> Picture:
+        """Accuracies of seven methods under several patterns."""
         values = {
             pattern: {
                 label: {n: self.accuracy(traces, m) for n, m in ACCURACIES.items()} for label, traces in runs.items()
             }
             for pattern, runs in self.by_pattern.items()
         }
-        title = "Table 1: accuracy under three participation patterns"
+        title = f"Table 1{network}: accuracy under {len(values)} participation patterns"
         note = self._note("the pattern in question")
         paired = "A seed's data and rates are the same for all methods, so that differences are clearer than the bars."
-        caption = f"{title}. {note} {paired} Cyclic participation is stationary here; in the paper's code it is not."
-        caption += self._movement(self.by_pattern, ACCURACIES)
-        return dot_chart(title, values, "accuracy in %", caption, self._provenance(patterns=[*ex.PATTERNS]))
+        cyclic = "Cyclic participation is stationary here; in the paper's code it is not." if "cyclic" in values else ""
+        caption = f"{title}. {note} {paired} {cyclic}".rstrip() + self._movement(self.by_pattern, ACCURACIES)
+        return dot_chart(title, values, "accuracy in %", caption, self._provenance(patterns=[*values]))
 
     def table_d_1_1(self) -> Picture:
         """Accuracy against how heterogeneous participation is."""
@@ -313,6 +320,7 @@ def heat_maps(
 FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-1": Gallery.figure_1,
     "table-1": Gallery.table_1,
+    "table-1-cnn": lambda gallery: gallery.convolutional.table_1(" with convolutions"),
     "figure-c.6.1": lambda gallery: statistics.figure_c_6_1(),
     "figure-c.6.2": lambda gallery: statistics.figure_c_6_2(),
     "table-d.1.1": Gallery.table_d_1_1,

@@ -63,6 +63,7 @@ class Scale:
     augmentation: tuple[str, ...] = ()  # of the training images
     weight_decay: float = 0.0  # with it accuracies reach a plateau within fewer rounds
     record_every: int = 10
+    patterns: tuple[str, ...] = tuple(PATTERNS)  # of Table 1
 
     @property
     def tuning_last(self) -> int:
@@ -96,6 +97,20 @@ SCALES = {
     "cifar-100": Scale("cifar-100", "fedau-cifar-100", 50, 200, 2, 50, GRID, 200, augmentation=_COLORS),
     "cinic-10": Scale("cinic-10", "fedau-cinic-10", 50, 200, 2, 50, GRID, 200, augmentation=("crop", "flip")),
 }
+CONVOLUTIONS = Scale(
+    "glyphs",
+    "cnn-small",
+    50,
+    1200,
+    6,
+    240,
+    {name: [value for value in values if 0.02 < value < 20] for name, values in GRID.items()},
+    400,
+    size=(2000, 1000, 14),
+    weight_decay=0.03,
+    record_every=24,
+    patterns=("Bernoulli", "Markovian"),
+)
 FULL_ROUNDS = {
     "glyphs": 10_000,
     "digits": 10_000,
@@ -118,6 +133,14 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
         return scale
     return replace(scale, clients=250, rounds=FULL_ROUNDS[dataset], seeds=5, last=200, alphas=ALPHAS, grid=FULL_GRID,
                    tuning_rounds=500, weight_decay=0.0)  # fmt: skip
+
+
+def convolutional(scale: Scale) -> Scale:
+    """The scale of Table 1 with convolutions: on glyphs one of its own, else with a small network unless it has one."""
+    if scale.dataset == "glyphs":
+        return CONVOLUTIONS
+    network = scale.network if scale.network in PAPER_NETWORKS else CONVOLUTIONS.network
+    return replace(scale, network=network, patterns=CONVOLUTIONS.patterns)
 
 
 def cutoff(K: float) -> str:

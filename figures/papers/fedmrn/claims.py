@@ -128,7 +128,8 @@ def trained_claims(gallery: Gallery) -> list[FigureClaim]:
         claims += limits(gallery, runs).apply(table_1(split, found[split]))
     here = gallery.convolutional
     convolved = here.runs_of(here.scale.labels, ex.LABELS)
-    claims += limits(here, convolved).apply(table_1(f"{ex.LABELS}, convolutions", accuracy_levels(here, convolved)))
+    small = table_1(ex.LABELS, accuracy_levels(here, convolved), "Table 1, convolutions")
+    claims += limits(here, convolved).apply(small)
     for label in gallery.scale.labels:
         runs = {split: of[label] for split, of in gallery.by_partition.items()}
         claim = partition_claim(label, [column[label] for column in found.values()])
@@ -161,28 +162,28 @@ def limits(gallery: Gallery, runs: Traces) -> Limits:
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, runs, gallery.scale.last, "test_accuracy")
 
 
-def table_1(where: str, found: Found) -> list[FigureClaim]:
+def table_1(where: str, found: Found, source: str = "Table 1") -> list[FigureClaim]:
     """Section 5 on Table 1, one partition."""
     measured, fedavg = describe_means(found), found[ex.FEDAVG]
     others = [label for label in found if label not in (ex.FEDAVG, ex.MRN, ex.MRNS)]
     return [
         *(
-            FigureClaim("Table 1", f"{label} is better than every method but FedAvg ({where})", measured,
+            FigureClaim(source, f"{label} is better than every method but FedAvg ({where})", measured,
                   all_agree(found[label].above(found[other]) for other in others), SAID["best"])
             for label in (ex.MRN, ex.MRNS)
         ),
         *(
-            FigureClaim("Table 1", f"{label} is within {WITHIN} points of FedAvg ({where})", _gap(found[label], fedavg),
+            FigureClaim(source, f"{label} is within {WITHIN} points of FedAvg ({where})", _gap(found[label], fedavg),
                   found[label].near(fedavg, WITHIN), SAID["near"])
             for label in (ex.MRN, ex.MRNS)
         ),
         *(
-            FigureClaim("Table 1", f"{better} is better than {worse} ({where})", _gap(found[better], found[worse]),
+            FigureClaim(source, f"{better} is better than {worse} ({where})", _gap(found[better], found[worse]),
                   found[better].above(found[worse]), SAID["order"])
             for better, worse in ORDERS + FAIRER if better in found and worse in found
         ),
         *(
-            FigureClaim("Table 1", f"{sign} and Top-k are about equal ({where}; our border: {ALIKE:.0%})",
+            FigureClaim(source, f"{sign} and Top-k are about equal ({where}; our border: {ALIKE:.0%})",
                   _gap(found[sign], found[ex.TOP_K]), found[sign].alike(found[ex.TOP_K]), SAID["alike"])
             for sign in (ex.SIGN, ex.FIXED_SIGN) if ex.TOP_K in found
         ),

@@ -65,20 +65,17 @@ class Gallery(PaperGallery[ex.Scale]):
     @cached_property
     def convolutional(self) -> Gallery:
         """The same with convolutions and batch normalization."""
-        return self._at(ex.convolutional(self.scale))
+        return self.at(ex.convolutional(self.scale))
 
     @cached_property
     def on_digits(self) -> Gallery:
         """The same on digits."""
-        return self._at(ex.on_digits(self.scale))
+        return self.at(ex.on_digits(self.scale))
 
     @cached_property
     def sequential(self) -> Gallery:
         """The same on text."""
-        return self._at(ex.sequential(self.scale))
-
-    def _at(self, scale: ex.Scale) -> Gallery:
-        return Gallery(self.results, workers=self.workers, scale=scale, progress=self.progress, device=self.device)
+        return self.at(ex.sequential(self.scale))
 
     def with_convolutions(self) -> Picture:
         """Table 1 with a small network of the paper's kind."""

@@ -441,9 +441,9 @@ def test_a_figure_of_a_paper_has_the_verdicts_on_the_claims_about_it():
         with open(folder / "claims.csv", newline="") as file:
             sources = Counter(row["source"] for row in csv.DictReader(file))
         for source, count in sources.items():
-            if (found := re.match(r"(Figure|Table) ([A-Z0-9.]+)(, ours)?$", source)) is None:
+            if (found := re.match(r"(Figure|Table) ([A-Z0-9.]+)(, ours|, convolutions)?$", source)) is None:
                 continue
-            words = shown[f"{found[1]}-{found[2]}".lower()]
+            words = shown[f"{found[1]}-{found[2]}{'-cnn' if found[3] == ', convolutions' else ''}".lower()]
             assert sum(map(int, re.findall(r"\d+", words))) == count, (room, source, words)
     toys = find_committed_figures("arbitrary-participation")
     toy = {one["name"]: one["verdicts"] for one in figures_in(toys, claims_in(toys))}

@@ -166,6 +166,8 @@ def test_records_at_the_end_meet_every_group_once():
 def test_the_full_grid_is_the_papers():
     assert ex.scale_of("cifar-10", full=True).step_grid == (5e-6, 5e-5, 5e-4, 5e-3, 5e-2)
     assert ex.scale_of("fashion-mnist", full=True).step_grid == (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+    assert not any(ex.scale_of(name, full=True).weight_decay for name in ex.SCALES)  # the paper has none
+    assert ex.DIGITS.weight_decay and f"weight decay {ex.DIGITS.weight_decay:g}" in ex.DIGITS.words
 
 
 GALLERY = Path(__file__).parents[3] / "docs" / "gallery" / "arbitrary-participation"
@@ -175,8 +177,8 @@ def test_the_demonstration_takes_the_step_sizes_of_the_gallery():
     ours, theirs = Path(ex.__file__).with_name("tuned.json"), GALLERY / "tuning.json"
     assert ours.read_text() == theirs.read_text()
     demo = Gallery("nowhere", scale=ex.demo_scale())
-    assert set(demo.steps) == set(ex.GLYPHS.methods)
-    assert f"with {ex.GLYPHS.rounds} rounds" in demo.describe_tuning()
+    assert set(demo.steps) == set(ex.DIGITS.methods)
+    assert f"with {ex.DIGITS.rounds} rounds" in demo.describe_tuning()
 
 
 def test_amplification_pays_after_some_windows_where_clients_differ_exactly():

@@ -15,6 +15,7 @@ from fedbounds.cli import figures as commands
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.figures.charts.claims import levels_by_name
 from fedbounds.figures.charts.paper_gallery import draw_by_name
+from fedbounds.figures.charts.significance import Level
 from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau
@@ -27,7 +28,7 @@ from fedbounds.figures.papers.fed_norm_sgda.claims import (
     noise_limit,
     speed_up,
 )
-from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Gallery
+from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Gallery, describe_accuracy
 
 draw = partial(draw_by_name, "fed-norm-sgda", FIGURES)
 
@@ -98,6 +99,28 @@ def test_images_made_here_are_as_many_as_the_scale_says(tmp_path):
     assert "glyphs (200 images, 50 for tests)" in picture.caption
     (task, *_) = ex.runs(small, ex.ExperimentSetting(ex.FAIR, 9, 9), STEPS).tasks
     assert problem_from_spec(task["problem"]).weights.numpy() * 200 == pytest.approx(200 / 9, abs=1)
+
+
+@pytest.mark.parametrize(("dataset", "radius"), [("glyphs", 0.25), ("digits", 1.0), ("cifar-10", 1.0)])
+def test_the_perturbation_is_as_large_as_the_caption_says(dataset, radius):
+    scale = ex.scale_of(dataset)
+    robust, fair = (ex.runs(scale, ex.ExperimentSetting(kind, 15, 15), STEPS).tasks[0] for kind in (ex.ROBUST, ex.FAIR))
+    assert robust["problem"]["radius"] == radius and "radius" not in fair["problem"]
+    assert f"of norm at most {radius:g} " in describe_accuracy(scale, ex.ROBUST)
+    assert "norm" not in describe_accuracy(scale, ex.FAIR)
+
+
+def test_the_gallery_draws_glyphs_unless_told_otherwise(tmp_path):
+    assert Gallery(tmp_path).scale == ex.SCALES["glyphs"]
+
+
+def test_claims_on_heterogeneity_name_the_curves_they_compare():
+    levels = {
+        alpha: {P: Level.from_values(np.array([alpha + P, alpha + P + 0.1]), f"P = {P}") for P in (5, 10)}
+        for alpha in (0.1, 1.0)
+    }
+    names = [set(claim.found.names) for claim in heterogeneity_claims(levels)]
+    assert names == [{f"P = {P} (alpha = 0.1)", f"P = {P} (alpha = 1)"} for P in (5, 10)]
 
 
 def test_what_is_predicted_is_of_digits_whatever_is_drawn():

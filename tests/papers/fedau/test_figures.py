@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -28,6 +29,7 @@ from fedbounds.figures.papers.fedau.claims import (
     interval_claim,
     printed_claims,
     table_1,
+    table_1_claims,
     table_d_1_1,
     table_d_6_1,
 )
@@ -243,6 +245,33 @@ def test_the_clients_numbers_are_those_of_the_final_models(gallery):
     expected = found[ex.FEDAU]["test_accuracy"].std(axis=1).mean()
     (drawn,) = [c.y[0] for c in picture.curves if c.label == f"test accuracy: {ex.FEDAU}"]
     assert drawn == pytest.approx(expected)
+
+
+def test_the_table_with_convolutions_has_runs_and_step_sizes_of_its_own(tmp_path):
+    scale = replace(ex.SMOKE, clients=6, rounds=4, last=2, tuning_rounds=2, grid={"gamma": (0.1, 0.3), "eta": (1.0,)})
+    small = Gallery(tmp_path, scale=scale)
+    picture, here = draw(small, "table-1-cnn"), small.convolutional
+    panels = {curve.label.partition(":")[0] for curve in picture.curves}
+    assert panels == {"Bernoulli", "Markovian"} and "convolutions" in picture.caption
+    assert "cyclic" not in picture.caption.lower() and {path.name for path in tmp_path.iterdir()} == {here._name}
+    assert "cnn-small" in here._name and not small._kept  # nothing is tuned for the network of the other figures
+    (drawn,) = [c.y[0] for c in picture.curves if c.label == f"Markovian: {ex.MIFA} test"]
+    assert drawn == pytest.approx(here.accuracy(here.by_pattern["Markovian"][ex.MIFA], "test_accuracy").mean())
+    claims = table_1_claims(here, "Table 1, convolutions")
+    assert len(claims) == 2 * 2 * 3 + 1 and {claim.source for claim in claims} == {"Table 1, convolutions"}
+    assert all(claim.limits.network == "cnn-small" for claim in claims)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "network", "clients"),
+    [("glyphs", "cnn-small", 50), ("digits", "cnn-small", 50), ("svhn", "fedau-svhn", 50)],
+)
+def test_convolutions_are_the_papers_where_a_data_set_has_them(dataset, network, clients):
+    scale = ex.convolutional(ex.scale_of(dataset))
+    assert (scale.network, scale.clients, scale.patterns) == (network, clients, ("Bernoulli", "Markovian"))
+    assert all(
+        ratio == pytest.approx(10**0.5, rel=1e-4) for of in scale.grid.values() for ratio in np.divide(of[1:], of[:-1])
+    )
 
 
 def test_unknown_names_are_reported_with_the_nearest(gallery):
