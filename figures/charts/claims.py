@@ -68,14 +68,11 @@ class Limits:
 
     def apply(self, claims: Iterable[FigureClaim]) -> list[FigureClaim]:
         """The claims, each with the runs of the settings that it compares; with all if it names none of them."""
-        return [replace(claim, limits=self._compared(claim)) for claim in claims]
+        return [replace(claim, limits=self.of(comparisons_in(claim.found))) for claim in claims]
 
-    def _compared(self, claim: FigureClaim) -> Limits:
-        return self.of(name for one in comparisons_in(claim.found) for name in one.names)
-
-    def of(self, settings: Iterable[str]) -> Limits:
-        """The runs of some settings; all if none of them is known."""
-        names = {*settings} & {*self.plateaus}
+    def of(self, comparisons: Iterable[AnyTest | Divergence]) -> Limits:
+        """The runs that some comparisons name; all if they name none."""
+        names = {name for one in comparisons for name in one.names} & {*self.plateaus}
         if not names:
             return self
         plateaus, seconds = ({k: v for k, v in of.items() if k in names} for of in (self.plateaus, self.seconds))
@@ -171,9 +168,14 @@ class FigureClaim:
         if not (self.limits and self.limits.moving):
             return self
         limits, family = self.limits, self.family or tuple(tests_in(self.found))
-        found = without(self.found, lambda one: bool(limits.of(one.names).moving))
-        compared = limits.of(name for one in deciding(found, self._corrected) for name in one.names)
-        rest = replace(self, found=found, limits=compared, family=family, left_out=(*limits.moving,))
+        found = without(self.found, lambda one: bool(limits.of([one]).moving))
+        rest = replace(
+            self,
+            found=found,
+            limits=limits.of(deciding(found, self._corrected)),
+            family=family,
+            left_out=(*limits.moving,),
+        )
         return self if rest.agrees is None else rest
 
     @cached_property
@@ -240,7 +242,7 @@ class FigureClaim:
         many = len(self._corrected)
         return f"{words} ({kinds}; Holm, {many} comparison{'s' if many > 1 else ''})"
 
-    @property
+    @cached_property
     def _deciding(self) -> list[AnyTest | Divergence]:
         moving = self.limits is not None and self.limits.moving
         return comparisons_in(self.found) if moving else deciding(self.found, self._corrected)

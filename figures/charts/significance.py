@@ -452,9 +452,11 @@ def deciding(part: Part, corrected: Mapping[tuple[object, ...], Corrected]) -> l
     """
     if not isinstance(part, PartialFinding):
         return comparisons_in(part)
+    if part.by_means:
+        return []
     agrees = decide(part, corrected).agrees
     some_ = [one for one in part.parts if agrees is None or decide(one, corrected).agrees is agrees]
-    return [] if part.by_means else [found for one in some_ for found in deciding(one, corrected)]
+    return [found for one in some_ for found in deciding(one, corrected)]
 
 
 def _decide_parts(part: PartialFinding, found: Sequence[TestFinding]) -> TestFinding:

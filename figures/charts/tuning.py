@@ -294,3 +294,13 @@ def describe_images(dataset: str, size: tuple[int, ...] | None) -> str:
         return dataset
     pixels = f" of {size[2]} x {size[2]} pixels" if size[2:] else ""
     return f"{dataset} ({size[0]:,} images{pixels}, {size[1]:,} for tests)"
+
+
+def describe_decay(weight_decay: float) -> str:
+    """The weight decay for captions, with a comma and a space behind it; empty without one.
+
+    Example:
+        >>> describe_decay(0.02), describe_decay(0.0)
+        ('weight decay 0.02, ', '')
+    """
+    return f"weight decay {weight_decay:g}, " if weight_decay else ""

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.charts.tuning import describe_images, images_of, scale_named, with_data
+from fedbounds.figures.charts.tuning import describe_decay, describe_images, images_of, scale_named, with_data
 
 AMPLIFIED, PLAIN = "amplified", "no amplification"
 WAIT_MINIBATCH, WAIT_FULL = "wait-minibatch", "wait-full"
@@ -65,7 +65,7 @@ class Scale:
         left_out = (
             "" if self.waits_fully else "; wait-full, which passes over all images in every interval, is left out"
         )
-        decay = f"weight decay {self.weight_decay:g}, " if self.weight_decay else ""
+        decay = describe_decay(self.weight_decay)
         return (
             f"{describe_images(self.dataset, self.size)}, network {self.network}, {decay}N = {self.clients}, "
             f"S = {self.participants}, I = 5, batch 16, five groups of two classes available for {self.slot} rounds "

@@ -33,7 +33,7 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
     for alpha, (limits, found) in by_P.items():
         text = f"robust accuracy increases with P (alpha = {alpha:g})"
         claims += limits.apply([increases("Figure 4", text, found, "Text on Figure 4: accuracy increases with P")])
-    settings = {placed(P, alpha): one for alpha, by in gallery.by_participants.items() for P, one in by.items()}
+    settings = {_curve(P, alpha): one for alpha, by in gallery.by_participants.items() for P, one in by.items()}
     limits, _ = accuracies(gallery, settings, robust)
     claims += limits.apply(heterogeneity_claims({alpha: levels for alpha, (_, levels) in by_P.items()}))
     limits, found = accuracies(gallery, gallery.by_alpha, robust, "alpha")
@@ -75,7 +75,7 @@ def increases(source: str, text: str, found: Found, paper: str) -> FigureClaim:
     return FigureClaim(source, text, measured, all_agree([*steps, ordered[-1].above(ordered[0])]), paper)
 
 
-def placed(participants: int, alpha: float) -> str:
+def _curve(participants: int, alpha: float) -> str:
     """The name of a curve of Figure 4."""
     return f"P = {participants} (alpha = {alpha:g})"
 
@@ -86,7 +86,7 @@ def heterogeneity_claims(by_P: Mapping[float, Found]) -> list[FigureClaim]:
     return [
         FigureClaim("Figure 4", f"alpha = {more:g} is better than alpha = {less:g} (P = {P})",
               f"{by_P[more][P].mean:.2f} against {by_P[less][P].mean:.2f}",
-              replace(by_P[more][P], name=placed(P, more)).above(replace(by_P[less][P], name=placed(P, less))),
+              replace(by_P[more][P], name=_curve(P, more)).above(replace(by_P[less][P], name=_curve(P, less))),
               f"Text on Figure 4: alpha = {more:g} is better than {less:g}")
         for P in by_P[less]
     ]  # fmt: skip

@@ -12,7 +12,15 @@ from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.data.partition import class_mix_partition
 from fedbounds.empirical.participation.rates import class_frequencies, dirichlet_frequencies, participation_rates
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.figures.charts.tuning import describe_images, images_of, scale_named, sweep_of, tuning_seeds, with_data
+from fedbounds.figures.charts.tuning import (
+    describe_decay,
+    describe_images,
+    images_of,
+    scale_named,
+    sweep_of,
+    tuning_seeds,
+    with_data,
+)
 
 FEDAU_INF, FEDAU = "FedAU, K = inf", "FedAU, K = 50"
 PARTICIPATING, ALL = "average participating", "average all"
@@ -78,7 +86,7 @@ class Scale:
     @property
     def words(self) -> str:
         """The scaling-down, for captions."""
-        decay = f"weight decay {self.weight_decay:g}, " if self.weight_decay else ""
+        decay = describe_decay(self.weight_decay)
         return (
             f"{describe_images(self.dataset, self.size)}, network {self.network}, N = {self.clients}, I = 5, batch 16, "
             f"{decay}{self.rounds} rounds, {self.seeds} seeds, each with its own data split and rates; the paper has "

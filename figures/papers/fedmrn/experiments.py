@@ -8,6 +8,7 @@ from typing import Any, cast
 from fedbounds.empirical.sweep import Sweep
 from fedbounds.figures.charts.tuning import (
     TunedSetting,
+    describe_decay,
     describe_images,
     images_of,
     scale_named,
@@ -119,7 +120,7 @@ class Scale:
     @property
     def words(self) -> str:
         """The scaling-down, for captions."""
-        decay = f"weight decay {self.weight_decay:g}, " if self.weight_decay else ""
+        decay = describe_decay(self.weight_decay)
         return (
             f"{describe_images(self.dataset, self.size)}, network {self.network}, "
             f"K = {self.participants} of N = {self.clients} clients, "

@@ -6,7 +6,7 @@ from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.figures.charts.tuning import sweep_of, tuning_seeds, with_data
+from fedbounds.figures.charts.tuning import describe_decay, sweep_of, tuning_seeds, with_data
 
 PAPER_NETWORKS = ("vgg-11", "lstm")  # of the size of the paper's, which are ResNet-18 and an LSTM of unknown width
 DIVERGED = 10  # times the untrained model's training loss, from which on a learning rate counts as diverged
@@ -41,7 +41,7 @@ class Task:
         """The same with another number of silos."""
         data = self.problem["dataset"]
         size = "" if isinstance(data, str) else f"{data['train']:,} samples of "
-        decay = f"weight decay {self.problem['weight_decay']:g}, " if "weight_decay" in self.problem else ""
+        decay = describe_decay(self.problem.get("weight_decay", 0.0))
         return (
             f"{size}{data if isinstance(data, str) else data['kind']}, network {self.problem['network']} in each of "
             f"{silos}, batches of {self.problem['batch']}, {decay}{self.iterations:,} iterations; in the paper "
