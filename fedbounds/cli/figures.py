@@ -50,9 +50,14 @@ def figure_names(
 @click.option("--out", required=True, metavar="F", type=OutputPath(), help="A file (.png, .pdf, .svg), or a directory.")
 @options.force_option
 @options.results_option
-@click.option("--dataset", help="glyphs, digits, or a data set of the paper (default: see the gallery).")
-@click.option("--data", metavar="DIR", type=PathArgument(), help="The folder of the official files of the data set.")
-@click.option("--network", help="mlp, linear or a CNN (default: mlp on glyphs and digits, else the paper's).")
+@click.option("--dataset", help="glyphs, digits or the paper's; for tdcd made or original (default: see the gallery).")
+@click.option(
+    "--data",
+    metavar="DIR",
+    type=PathArgument(),
+    help="Folder of the official files (default: FEDBOUNDS_DATA, else ./data).",
+)
+@click.option("--network", help="mlp, linear or a CNN (default: mlp on glyphs and digits, else a CNN).")
 @click.option("--full", is_flag=True, help="Use the paper's numbers of clients, rounds and seeds; takes days.")
 @click.option("--metric", help="The metric to draw from SPEC.toml (default: a loss or a gradient norm).")
 @options.figure_options

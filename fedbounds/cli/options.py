@@ -175,7 +175,12 @@ device_option = click.option(
     "--device", metavar="auto|cpu|cuda[:i]", help="Device of the simulation (default: the one in the file, else auto)."
 )
 results_option = click.option(
-    "--results", metavar="DIR", type=PathArgument(), default="results", show_default=True, help="The folder of runs."
+    "--results",
+    metavar="DIR",
+    type=PathArgument(),
+    default="results",
+    show_default=True,
+    help="The folder of runs; finished ones are reused.",
 )
 workers_option = click.option(
     "--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes for missing runs."

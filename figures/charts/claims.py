@@ -1,9 +1,9 @@
 """Claims of a paper compared with measurements: reproduced, not reproduced, inconclusive, or not tested at this scale.
 
 A claim compares means over seeds (`significance`). Holm's method corrects all comparisons of the claims about one
-figure or table. A claim about runs is not tested at this scale unless every run of the comparisons that decide it has
-reached its plateau (`plateau`) or has diverged. It is not reproduced only if paired comparisons show the opposite with
-power 0.8.
+figure or table. A claim about runs is not tested at this scale unless every run of the comparisons that decide it, and
+every compared difference, has reached its plateau (`plateau`). It is not reproduced only if paired comparisons show the
+opposite with power 0.8.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,10 @@ from fedbounds.figures.charts.plateau import Plateau, describe_length, find_plat
 from fedbounds.figures.charts.significance import (
     AnyTest,
     Corrected,
-    Divergence,
     Level,
     Part,
+    Test,
     TestFinding,
-    comparisons_in,
     decide,
     deciding,
     holm,
@@ -51,15 +50,19 @@ class Limits:
 
     Attributes:
         network: of the runs, if smaller than the paper's; else empty.
-        plateaus: setting -> its plateau.
+        plateaus: setting, or difference of two of them, -> its plateau.
         seconds: setting -> the measured seconds of its runs on one core; settings without a measurement are missing.
         unit: of the lengths of runs, rounds or iterations.
+        curves: setting -> rounds (points,) and judged values (seeds, points) of its runs.
+        window: the last rounds, over which the judged values are averaged.
     """
 
     network: str = ""
     plateaus: Mapping[str, Plateau] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     unit: str = "rounds"
+    curves: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
+    window: float = 0.0
 
     @staticmethod
     def of_network(network: str, own: Iterable[str], unit: str = "rounds") -> Limits:
@@ -68,20 +71,30 @@ class Limits:
 
     def apply(self, claims: Iterable[FigureClaim]) -> list[FigureClaim]:
         """The claims, each with the runs of the settings that it compares; with all if it names none of them."""
-        return [replace(claim, limits=self.of(comparisons_in(claim.found))) for claim in claims]
+        return [replace(claim, limits=self.of(tests_in(claim.found))) for claim in claims]
 
-    def of(self, comparisons: Iterable[AnyTest | Divergence]) -> Limits:
-        """The runs that some comparisons name; all if they name none."""
-        names = {name for one in comparisons for name in one.names} & {*self.plateaus}
+    def of(self, tests: Sequence[AnyTest]) -> Limits:
+        """The runs that some comparisons name, with their differences where both are level; all if they name none."""
+        names = {name for one in tests for name in one.names} & {*self.plateaus}
         if not names:
             return self
         plateaus, seconds = ({k: v for k, v in of.items() if k in names} for of in (self.plateaus, self.seconds))
-        return replace(self, plateaus=plateaus, seconds=seconds)
+        pairs = {one.gap.name: self._difference(one) for one in tests if isinstance(one, Test)}
+        differences = {name: found for name, found in pairs.items() if found is not None}
+        return replace(self, plateaus=plateaus | differences, seconds=seconds)
 
-    def times(self, steps: int) -> Limits:
-        """The same with lengths in iterations, for so many local steps a round."""
-        lengths = {k: replace(v, rounds=v.rounds * steps, needed=v.needed * steps) for k, v in self.plateaus.items()}
-        return replace(self, plateaus=lengths, unit="iterations")
+    def _difference(self, test: Test) -> Plateau | None:
+        """The plateau of the difference of two settings by seed; None if the runs do not have the same records.
+
+        Levels of which seeds have very different values may move while their difference is precise.
+        """
+        pair = test.gap.name.split(" - ")
+        if test.unpaired or len(pair) != 2 or not {*pair} <= {*self.curves}:
+            return None
+        (rounds, one), (others, other) = (self.curves[name] for name in pair)
+        if {*pair} & {*self.moving} or one.shape != other.shape or not np.allclose(rounds, others):
+            return None
+        return find_plateau(rounds, one - other, self.window, small=inf if test.tolerance else 1)
 
     def __or__(self, other: Limits) -> Limits:
         """The runs of both; of settings of the same name the plateau that needs more rounds."""
@@ -89,7 +102,14 @@ class Limits:
         for name, one in other.plateaus.items():
             plateaus[name] = max(plateaus.get(name, one), one, key=lambda found: (found.needed, not found.reached))
         seconds.update(other.seconds)
-        return replace(self, network=self.network or other.network, plateaus=plateaus, seconds=dict(seconds))
+        return replace(
+            self,
+            network=self.network or other.network,
+            plateaus=plateaus,
+            seconds=dict(seconds),
+            curves={**self.curves, **other.curves},
+            window=max(self.window, other.window),
+        )
 
     @property
     def moving(self) -> dict[str, Plateau]:
@@ -109,8 +129,14 @@ class Limits:
     @property
     def hours(self) -> float:
         """The core hours of all runs to their plateaus, at least; nan if seconds are not measured."""
-        known = [self.seconds[k] * one.needed / one.rounds for k, one in self.plateaus.items() if k in self.seconds]
-        return sum(known) / 3600 if known and len(known) == len(self.plateaus) else nan
+        settings = {name for found in self.plateaus for name in found.split(" - ")}
+        if not settings or not settings <= {*self.seconds}:
+            return nan
+        lengths = {
+            name: max(one.needed / one.rounds for found, one in self.plateaus.items() if name in found.split(" - "))
+            for name in settings
+        }
+        return sum(self.seconds[name] * length for name, length in lengths.items()) / 3600
 
     @property
     def words(self) -> str:
@@ -129,10 +155,9 @@ class Limits:
             f"(a plateau needs {describe_length(self.needed, self.unit)}{hours}{more})"
         )
 
-    @property
-    def caption(self) -> str:
-        """The same as a sentence for captions, with a space before it; empty if all have reached their plateau."""
-        return f" {NOT_TESTED.capitalize()}: {self.words}." if self.words else ""
+    def caption(self, judged: str) -> str:
+        """The same as a sentence for captions on what is judged, with a space before it; else empty."""
+        return f" {NOT_TESTED.capitalize()}: {judged} {self.words}." if self.moving else ""
 
 
 @dataclass(frozen=True)
@@ -212,7 +237,7 @@ class FigureClaim:
     def _unpaired(self) -> bool:
         """Whether comparisons of runs show the opposite, but not seed by seed."""
         against = self.limits is not None and self.here.agrees is False
-        return against and any(test.unpaired for test in self._deciding_tests)
+        return against and any(test.unpaired for test in self._deciding)
 
     @property
     def note(self) -> str:
@@ -222,19 +247,18 @@ class FigureClaim:
             >>> FigureClaim("", "", "", True, limits=Limits("mlp")).note
             "network mlp is smaller than the paper's"
         """
-        gone = dict.fromkeys(one.words for one in self._deciding if isinstance(one, Divergence))
         if self.limits is None:
-            return "; ".join(filter(None, (*gone, self.here.power)))
+            return self.here.power
         small = f"network {self.limits.network} is smaller than the paper's" if self.limits.network else ""
         power = "" if self.limits.moving else self.here.power
         unpaired = "the opposite is not shown seed by seed" if self._unpaired and not self.limits.moving else ""
         moving = f"not needed for the verdict, still moving: {'; '.join(self.left_out)}" if self.left_out else ""
-        return "; ".join(filter(None, (self.limits.words, *gone, small, power, unpaired, moving)))
+        return "; ".join(filter(None, (self.limits.words, small, power, unpaired, moving)))
 
     @property
     def comparisons(self) -> str:
         """The comparisons that decide the verdict (all if none do), with 95 % intervals and corrected p-values."""
-        tests = self._deciding_tests
+        tests = self._deciding
         if not tests:
             return ""
         words = "; ".join(test.words(self._corrected[test.key].p) for test in tests)
@@ -243,13 +267,10 @@ class FigureClaim:
         return f"{words} ({kinds}; Holm, {many} comparison{'s' if many > 1 else ''})"
 
     @cached_property
-    def _deciding(self) -> list[AnyTest | Divergence]:
+    def _deciding(self) -> list[AnyTest]:
         moving = self.limits is not None and self.limits.moving
-        return comparisons_in(self.found) if moving else deciding(self.found, self._corrected)
-
-    @property
-    def _deciding_tests(self) -> list[AnyTest]:
-        return [*{one.key: one for one in self._deciding if not isinstance(one, Divergence)}.values()]
+        found = tests_in(self.found) if moving else deciding(self.found, self._corrected)
+        return [*{one.key: one for one in found}.values()]
 
     @property
     def row(self) -> tuple[str, ...]:
@@ -258,10 +279,10 @@ class FigureClaim:
         `p` is the largest corrected p-value and `detectable` the largest of the smallest differences that are found
         with power 0.8, both of the deciding comparisons.
         """
-        said, tests = self.paper or self.text, self._deciding_tests
+        said, tests = self.paper or self.text, self._deciding
         p = max((self._corrected[test.key].p for test in tests), default=nan)
         detectable = max((test.detectable(self._corrected[test.key].level) for test in tests), default=nan)
-        seeds = max((one.seeds for one in self._deciding), default=0)
+        seeds = max((one.seeds for one in tests), default=0)
         return (
             self.source, said, self.text, self.measured, self.comparisons, self.verdict, self.note, *self._scale_cells,
             str(seeds or ""), *("" if value != value else f"{value:.2g}" for value in (p, detectable)), self._cost,
@@ -299,28 +320,29 @@ def limits_of(
     runs: Mapping[Any, Sequence[Trace]],
     window: float,
     metric: str,
-    settings: int | None = None,
+    steps: int = 0,
 ) -> Limits:
     """The limits of runs by setting, for means over the last `window`; `own` are networks as large as the paper's.
 
-    The window may be shorter than the distance of two records: then it has the last record. `settings` are compared
-    (default: those of `runs`).
+    The window may be shorter than the distance of two records: then it has the last record. With `steps`, the local
+    steps of a round, lengths and the window are in iterations.
     """
-    of_all = {"shares": metric.endswith(SHARES), "settings": settings or len(runs)}
-    plateaus = {str(k): find_plateau(*series(of, metric), window, **of_all) for k, of in runs.items()}
+    curves = {str(k): series(of, metric) for k, of in runs.items()}
+    curves = {name: (rounds * (steps or 1), values) for name, (rounds, values) in curves.items()}
+    shares = metric.endswith(SHARES)
+    plateaus = {name: find_plateau(*curve, window, shares=shares) for name, curve in curves.items()}
     seconds = {
         str(name): sum(float(trace.arrays[SECONDS].sum()) for trace in traces)
         for name, traces in runs.items() if all(SECONDS in trace.arrays for trace in traces)
     }  # fmt: skip
-    return replace(Limits.of_network(network, own), plateaus=plateaus, seconds=seconds)
+    limits = Limits.of_network(network, own, "iterations" if steps else "rounds")
+    return replace(limits, plateaus=plateaus, seconds=seconds, curves=curves, window=window)
 
 
 def movement_caption(runs: Mapping[Any, Sequence[Trace]], window: float, metrics: Iterable[str]) -> str:
-    """A sentence for captions on the runs that have not reached their plateau in one of the metrics, or nothing."""
-    found = Limits()
-    for metric in metrics:
-        found |= limits_of("", (), runs, window, metric)
-    return found.caption
+    """A sentence for captions for each metric in which some runs have not reached their plateau, or nothing."""
+    words = {metric: metric.replace("train_", "training ").replace("_", " ") for metric in metrics}
+    return "".join(limits_of("", (), runs, window, metric).caption(of) for metric, of in words.items())
 
 
 def levels_by_name(found: Mapping[Any, np.ndarray], symbol: str = "") -> dict[Any, Level]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
+from math import exp, inf
 
 import numpy as np
 
@@ -13,6 +13,7 @@ LAST_FIFTH = 0.2  # of a run, over which the judged quantity must stay level
 BEGINS = (0.8, 0.876)  # shares of a run to compare the end with; no period divides both distances to the end
 SLOWEST = 0.05  # decay of the movement over a whole run; a slower one cannot be extrapolated
 SMALL = ALIKE / 2  # of the level: a movement that is too small to matter
+FOUND = 0.01  # the probability that a level curve is found to move, at most
 FALLS = -0.5  # correlation of the logarithm of the movement with the rounds, at most; else it oscillates
 
 
@@ -27,8 +28,7 @@ class Plateau:
         needed: rounds that a plateau takes at least.
         falls: whether the movement falls, so that `needed` is an extrapolation; else it is the least length of a run
             whose last fifth begins where this run ends.
-        still: whether no movement is found at level 5 %, corrected for the settings that are compared, and the 95 %
-            interval excludes one of 5 % of the level.
+        still: whether no movement is found, and the 95 % interval excludes one of 5 % of the level.
     """
 
     rounds: int
@@ -52,26 +52,27 @@ class Plateau:
 
 
 def find_plateau(
-    rounds: np.ndarray, values: np.ndarray, window: float, *, shares: bool = False, settings: int = 1
+    rounds: np.ndarray, values: np.ndarray, window: float, *, shares: bool = False, small: float = SMALL
 ) -> Plateau:
     r"""The plateau rule: over the last fifth the mean over a window has not moved.
 
     It has not if it changed by less than its standard error, or if no change is found by a t-test and its 95 % interval
     lies within 5 % of the level: of two independent means of a stationary curve, one in three differs by more than a
-    standard error. The tests of all settings that are compared have together the level 5 % (Bonferroni): of eleven
-    stationary curves, each tested at level 5 %, some would be found to move in a third of the cases.
+    standard error.
 
     The window at the end of the run is compared with two before. If it moved, the rounds needed follow from the
-    movement over the last fifth of the first t rounds, for t in the last half of the run: if it falls like $e^{-ct}$,
-    it is below the standard error after $T+\ln(\text{moved}/\text{error})/c$ rounds. Curves that fall like a power
-    take more. A run whose movement does not fall needs a last fifth that begins where it ends, at least.
+    movements over tenths of the run in its last half: if they fall like $e^{-ct}$, so does the distance to the level,
+    and the movement over the last fifth of a longer run, $Ae^{-0.8cT}(1-e^{-0.2cT})$, is below the standard error from
+    some T on. Curves that fall like a power take more. A run whose movement does not fall needs a last fifth that
+    begins where it ends, at least.
 
     Args:
         rounds: of the records, (points,).
-        values: of the judged quantity, (seeds, points); seeds that diverged are left out.
+        values: of the judged quantity, (seeds, points). Seeds that diverged are left out of shares; a loss is infinite
+            with one of them, and needs no plateau.
         window: the last rounds, over which a level is averaged.
         shares: whether values are shares, such as accuracies: then 5 % of the smaller of both shares counts.
-        settings: how many are compared; each is tested for two changes.
+        small: the share of the level that counts instead of 5 %; for a difference all of it, as it would be reversed.
 
     Example:
         >>> rounds, seeds = np.arange(0, 1001, 10), np.array([[-0.01], [0.01]])
@@ -83,8 +84,10 @@ def find_plateau(
     """
     finite = values[np.isfinite(values).all(axis=1)]
     first, last = float(rounds[0]), float(rounds[-1])
-    if not len(finite):
+    if not len(finite) or (len(finite) < len(values) and not shares):
         return Plateau(int(last), 0.0, 0.0, last)
+    if last == first:
+        return Plateau(int(last), inf, 0.0, last, False)
     width = max(window, float(np.diff(rounds).max(initial=0)))  # no window is without a record
 
     def level(share: float) -> np.ndarray:
@@ -96,19 +99,29 @@ def find_plateau(
     moved = max(abs(float(change.mean())) for change in changes)
     error = max(map(error_of_mean, (now, *changes))) if len(finite) > 1 else 0.0
     size = abs(float(now.mean()))
-    most, chance = SMALL * (min(size, abs(1 - size)) if shares else size), LEVEL / (settings * len(changes))
-    still = all(_is_small(change, most, chance) for change in changes)
+    most = small * (min(size, abs(1 - size)) if shares else size)
+    still = all(_is_small(change, most, FOUND / len(changes)) for change in changes)
     if moved <= error or still:
         return Plateau(int(last), moved, error, last, still=still)
-    parts = np.linspace(0.5, 1, 6)
-    moves = [abs(float((level(part) - level((1 - LAST_FIFTH) * part)).mean())) for part in parts]
+    parts = np.linspace(0.6, 1, 5)
+    moves = [abs(float((level(part) - level(part - 0.1)).mean())) for part in parts]
     logarithms = np.log(np.maximum(moves, 1e-300))
     decay = -float(np.polyfit(parts, logarithms, 1)[0])
     falls = np.ptp(logarithms) > 0 and np.corrcoef(parts, logarithms)[0, 1] < FALLS
     least = first + (last - first) / (1 - LAST_FIFTH)
     if not (error and falls and decay > SLOWEST):
         return Plateau(int(last), moved, error, least, False)
-    return Plateau(int(last), moved, error, max(least, last + (last - first) * log(moved / error) / decay))
+
+    def movement(length: float) -> float:  # over the last fifth of a run of so many times this one's length
+        return exp(-(1 - LAST_FIFTH) * decay * length) * (1 - exp(-LAST_FIFTH * decay * length))
+
+    short, long = 1.0, 1.0
+    while moved * movement(long) > error * movement(1):
+        long *= 2
+    while long - short > 1e-3:
+        middle = (short + long) / 2
+        short, long = (middle, long) if moved * movement(middle) > error * movement(1) else (short, middle)
+    return Plateau(int(last), moved, error, max(least, first + (last - first) * long))
 
 
 def _is_small(changes: np.ndarray, most: float, chance: float) -> bool:

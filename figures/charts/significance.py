@@ -13,7 +13,7 @@ from functools import cached_property
 from math import ceil, hypot, inf, isfinite, nan
 
 import numpy as np
-from scipy.special import bdtr, nctdtr, stdtr, stdtrit
+from scipy.special import bdtr, bdtrc, betaln, nctdtr, stdtr, stdtrit
 
 LEVEL = 0.05  # of a family of comparisons: the probability of one wrong decision or more
 POWER = 0.8  # with which a comparison is to be decided
@@ -164,7 +164,7 @@ class Test:
         """The p-values for the claim and for its opposite."""
         tails = [upper_tail(m) for m in self.margins]
         if len(tails) == 1:  # a difference: both directions are looked at
-            return min(1.0, 2 * tails[0]), min(1.0, 2 * (1 - tails[0]), 2 * upper_tail(self.margins[0].times(-1)))
+            return min(1.0, 2 * tails[0]), min(1.0, 2 * upper_tail(self.margins[0].times(-1)))
         least, most = sorted(self.margins, key=lambda m: m.mean)
         return max(tails), min(1.0, upper_tail(least.times(-1)) + upper_tail(most))
 
@@ -268,7 +268,7 @@ class SignTest:
         return 2 * self.successes > self.seeds
 
     def seeds_needed(self, level: float) -> float:
-        """The number of seeds that would decide with power 0.8 at the same share, by the normal approximation."""
+        """The number of seeds that would decide with power 0.8 at the same share."""
         return least_number(lambda seeds: self._power(seeds, level), self.seeds)
 
     def is_powered(self, level: float) -> bool:
@@ -276,9 +276,10 @@ class SignTest:
         return self._power(self.seeds, level) >= POWER
 
     def _power(self, seeds: int, level: float) -> float:
-        share = abs(self.successes / self.seeds - 0.5) if self.seeds else 0.0
-        centered = Level(share, (0.25 - share**2) ** 0.5 / max(self.seeds, 1) ** 0.5, self.seeds, degrees=inf)
-        return power_of(centered, seeds, level / 2, under=0.5)
+        share = max(self.successes, self.seeds - self.successes) / self.seeds if self.seeds else 0.5
+        at_most = np.arange(seeds)  # of the other side, for which the test decides
+        decided = at_most[2 * bdtr(at_most, seeds, 0.5) <= level]
+        return float(bdtrc(seeds - decided[-1] - 1, seeds, share)) if len(decided) else 0.0
 
     def detectable(self, level: float) -> float:
         """Not defined for shares: nan."""
@@ -302,26 +303,72 @@ class SignTest:
 
 
 @dataclass(frozen=True)
-class Divergence:
-    """A comparison that is decided because seeds of one side, `name`, diverged."""
+class DivergenceTest:
+    """Whether one side, `name`, diverges more often than the other, which did in none of its seeds (Fisher).
+
+    Attributes:
+        name: of the side that diverged, or that never reached what is timed.
+        diverged, seeds, others: its seeds that did, all of its seeds, and those of the other side.
+        claimed: whether its divergence agrees with the claim.
+    """
 
     name: str
     diverged: int
     seeds: int
-    agrees: bool
+    others: int
+    claimed: bool
 
     @property
-    def words(self) -> str:
-        """What diverged, and in how many seeds."""
-        return f"{self.name} diverged in {self.diverged} of {self.seeds} seeds"
+    def key(self) -> tuple[object, ...]:
+        """A key that is the same for both directions of a comparison."""
+        return self.name, self.diverged, self.seeds, self.others
+
+    @cached_property
+    def p(self) -> float:
+        """Twice the probability that all that diverged are on one side."""
+        return self._p(self.seeds, self.others)
+
+    def _p(self, seeds: int, others: int) -> float:
+        diverged, total = round(self.diverged / self.seeds * seeds), seeds + others
+
+        def logarithm(n: int) -> float:  # of the binomial coefficient n over `diverged`
+            return -float(np.log(n + 1) + betaln(n - diverged + 1, diverged + 1))
+
+        return float(min(1.0, 2 * np.exp(logarithm(seeds) - logarithm(total))))
+
+    def seeds_needed(self, level: float) -> float:
+        """The least number of seeds on either side that would decide at the same share."""
+        return least_number(lambda seeds: float(self._p(seeds, seeds) <= level), self.seeds)
+
+    def is_powered(self, level: float) -> bool:
+        """Whether these seeds decide."""
+        return self.p <= level
+
+    def detectable(self, level: float) -> float:
+        """Not defined for shares: nan."""
+        return nan
+
+    def words(self, p: float) -> str:
+        """The numbers of seeds, the p-value and the corrected one."""
+        return (
+            f"{self.name}: not finite in {self.diverged} of {self.seeds} seeds, the other in 0 of {self.others}, "
+            f"p {self.p:.2g}, corrected {p:.2g}"
+        )
+
+    unpaired = False  # it counts seeds
+
+    @property
+    def kind(self) -> str:
+        """The name of the test."""
+        return "Fisher"
 
     @property
     def names(self) -> frozenset[str]:
-        """The name of the side that diverged: the verdict does not depend on the runs of the other."""
+        """The name of this side: the verdict does not depend on the runs of the other."""
         return frozenset({self.name})
 
 
-AnyTest = Test | SignTest
+AnyTest = Test | SignTest | DivergenceTest
 
 
 @dataclass(frozen=True)
@@ -337,13 +384,15 @@ class PartialFinding:
     by_means: bool | None = None
 
 
-Part = Test | SignTest | Divergence | PartialFinding | bool | None
+Part = AnyTest | PartialFinding | bool | None
 
 
-def divergence(one: Level, other: Level, agrees: bool) -> Divergence | None:
-    """The decision of a comparison if one of two levels is infinite; None if neither or both are."""
-    gone = [level for level in (one, other) if abs(level.mean) == inf]
-    return Divergence(gone[0].name, gone[0].diverged, gone[0].seeds, agrees) if len(gone) == 1 else None
+def divergence(one: Level, other: Level, agrees: bool) -> DivergenceTest | None:
+    """The test of a comparison if one of two levels is infinite; None if neither or both are."""
+    gone, *rest = sorted((one, other), key=lambda level: abs(level.mean) != inf)
+    if abs(gone.mean) != inf or abs(rest[0].mean) == inf:
+        return None
+    return DivergenceTest(gone.name, gone.diverged, gone.seeds, rest[0].seeds, agrees)
 
 
 def is_above_zero(level: Level) -> Part:
@@ -356,17 +405,17 @@ def is_above_zero(level: Level) -> Part:
 
 
 def all_agree(parts: Iterable[Part]) -> PartialFinding:
-    """All of them: disagrees if one part does, undecided if one of the others is."""
-    return PartialFinding(tuple(parts))
+    """All of them: disagrees if one part does, undecided if one of the others is, or without any."""
+    return PartialFinding(tuple(parts) or (None,))
 
 
 def any_agrees(parts: Iterable[Part]) -> PartialFinding:
     """At least one of them: disagrees if all parts do."""
-    made = tuple(parts)
+    made = tuple(parts) or (None,)
     return PartialFinding(made, 1 / len(made))
 
 
-def without(part: Part, unsettled: Callable[[AnyTest | Divergence], bool]) -> Part:
+def without(part: Part, unsettled: Callable[[AnyTest], bool]) -> Part:
     """A part in which comparisons that are `unsettled`, and what is no comparison, are undecided.
 
     Means no longer decide where one of them is unsettled.
@@ -374,19 +423,14 @@ def without(part: Part, unsettled: Callable[[AnyTest | Divergence], bool]) -> Pa
     if isinstance(part, PartialFinding):
         parts = tuple(without(one, unsettled) for one in part.parts)
         return replace(part, parts=parts, by_means=part.by_means and parts == part.parts)
-    return part if isinstance(part, (Test, SignTest, Divergence)) and not unsettled(part) else None
-
-
-def comparisons_in(part: Part) -> list[AnyTest | Divergence]:
-    """The comparisons of a part."""
-    if isinstance(part, PartialFinding):
-        return [found for one in part.parts for found in comparisons_in(one)]
-    return [part] if isinstance(part, (Test, SignTest, Divergence)) else []
+    return part if isinstance(part, AnyTest) and not unsettled(part) else None
 
 
 def tests_in(part: Part) -> list[AnyTest]:
-    """The same without those that divergence decides."""
-    return [one for one in comparisons_in(part) if not isinstance(one, Divergence)]
+    """The comparisons of a part."""
+    if isinstance(part, PartialFinding):
+        return [found for one in part.parts for found in tests_in(one)]
+    return [part] if isinstance(part, AnyTest) else []
 
 
 @dataclass(frozen=True)
@@ -433,15 +477,15 @@ def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None 
     known = holm(tests_in(part)) if corrected is None else corrected
     if isinstance(part, PartialFinding):
         return _decide_parts(part, [decide(one, known) for one in part.parts])
-    if isinstance(part, (Test, SignTest)):
+    if isinstance(part, AnyTest):
         found = known[part.key]
         if found.p <= LEVEL and (part.claimed or part.is_powered(found.level)):
             return TestFinding(part.claimed)
         return TestFinding(None, part.seeds_needed(found.level), part.claimed)
-    return TestFinding(part.agrees if isinstance(part, Divergence) else part)
+    return TestFinding(part)
 
 
-def deciding(part: Part, corrected: Mapping[tuple[object, ...], Corrected]) -> list[AnyTest | Divergence]:
+def deciding(part: Part, corrected: Mapping[tuple[object, ...], Corrected]) -> list[AnyTest]:
     """The comparisons with the decision of the whole part, without those that means decide; all if it is undecided.
 
     Example:
@@ -451,7 +495,7 @@ def deciding(part: Part, corrected: Mapping[tuple[object, ...], Corrected]) -> l
         [['2', '3']]
     """
     if not isinstance(part, PartialFinding):
-        return comparisons_in(part)
+        return tests_in(part)
     if part.by_means:
         return []
     agrees = decide(part, corrected).agrees
@@ -490,8 +534,8 @@ def upper_tail(mean: Level) -> float:
     return float(stdtr(mean.freedom, -mean.mean / mean.error))
 
 
-def power_of(mean: Level, seeds: int, level: float, under: float = nan) -> float:
-    """The power of a one-sided t-test with so many seeds; `under`: the deviation of a seed at mean zero, if another."""
+def power_of(mean: Level, seeds: int, level: float) -> float:
+    """The power of a one-sided t-test with so many seeds."""
     deviation = mean.error * mean.seeds**0.5
     degrees = mean.freedom * (seeds - 1) / (mean.seeds - 1) if mean.seeds > 1 else nan
     if not isfinite(deviation) or not degrees > 0:
@@ -500,7 +544,7 @@ def power_of(mean: Level, seeds: int, level: float, under: float = nan) -> float
         return float(mean.mean > 0)
     degrees = min(degrees, 1e7)
     shift = mean.mean * seeds**0.5 / deviation
-    critical = float(stdtrit(degrees, 1 - level)) * (1 if under != under else under / deviation)
+    critical = float(stdtrit(degrees, 1 - level))
     return 1 - float(nctdtr(degrees, shift, critical)) if abs(shift) < 30 else float(shift > critical)
 
 

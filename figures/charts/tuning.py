@@ -257,7 +257,7 @@ ScaleT = TypeVar("ScaleT", bound=Fields)
 def scale_named(scales: Mapping[str, ScaleT], dataset: str, network: str | None = None) -> ScaleT:
     """The scale of a data set, with another network if one is given."""
     if dataset not in scales:
-        raise unknown_name("data set", dataset, scales)
+        raise unknown_name("data set of these figures", dataset, scales)
     return scales[dataset] if network is None else replace(scales[dataset], network=network)
 
 

@@ -163,6 +163,7 @@ class Gallery(PaperGallery[ex.Scale]):
             f"standard deviation over seeds.{self._movement(runs)}",
             alternative=f"Four panels, training loss and test accuracy for eta = 1 and 10, for {', '.join(runs)}.",
             provenance={"scale": self.scale.words, "runs": {k: v[0].spec for k, v in runs.items()}},
+            y_scales=["log", "log", "linear", "linear"],
         )
 
     def figure_d_3(self) -> Picture:

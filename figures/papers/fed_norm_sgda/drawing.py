@@ -333,7 +333,7 @@ class Compared:
 
     def _predictions(self, label: str) -> str:
         if not self.predicted:
-            return "no prediction, as it is not concave in y"
+            return "no prediction, as the problem is not convex-concave"
         return f"predicted {self.predicted[ex.NORMALIZED].mean():.4f} against {self.predicted[label].mean():.4f}"
 
 
@@ -421,8 +421,8 @@ def _describe_predictions(found: Sequence[Compared]) -> str:
             "and it matters less how many steps they take."
         )
     return (
-        "What a method must settle at is not predicted: the loss is not concave in the perturbation, and there is no "
-        "saddle to settle at."
+        "What a method must settle at is not predicted: the problem is not convex-concave, so that a saddle need not "
+        "exist."
     )
 
 

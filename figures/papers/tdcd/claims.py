@@ -1,10 +1,9 @@
 """The paper's claims, compared with its bound and with our runs."""
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
-from operator import or_
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import FigureClaim, Limits, describe_level, levels_by_name
 from fedbounds.figures.charts.paper_gallery import series
-from fedbounds.figures.charts.significance import ALIKE, Level, all_agree, is_above_zero
+from fedbounds.figures.charts.significance import ALIKE, Level, Part, Test, all_agree
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs as exact
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_bound_in_time, bound_in_time, steps_up_to
@@ -84,8 +83,13 @@ def all_trained_claims(gallery: Gallery) -> list[FigureClaim]:
 
 def limits(task: ex.Task, symbol: str, runs: Runs, metric: str, steps: int = 0) -> Limits:
     """The runs of a claim, in iterations; `steps` is Q if the runs are not by Q."""
-    of_network = Limits.of_network(str(task.problem["network"]), ex.PAPER_NETWORKS, "iterations")
-    return of_network | movement({f"{symbol} = {value}": (one, steps or value) for value, one in runs.items()}, metric)
+    cells = {f"{symbol} = {value}": (one, steps or value) for value, one in runs.items()}
+    return of_network(task) | movement(cells, metric)
+
+
+def of_network(task: ex.Task) -> Limits:
+    """The limit of a task's network."""
+    return Limits.of_network(str(task.problem["network"]), ex.PAPER_NETWORKS, "iterations")
 
 
 def limits_of_times(task: ex.Task, symbol: str, runs: Runs, target: float, steps: int = 0) -> Limits:
@@ -104,36 +108,32 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
         reached = limits_of_times(task, "Q", runs, target)
         claims += reached.apply(is_earlier(timed, where, runs, task.metric, latency, target) for latency in LATENCIES)
         claims += limits(task, "Q", runs, task.metric).apply([is_gap_growing(timed, where, runs, task.metric)])
-        for metric, words, sign in (
-            ("train_loss", "a higher training loss", 1),
-            (task.metric, f"a lower {task.metric_name}", -1),
-        ):
-            ends = levels_by_name({Q: final_metric(one, metric) for Q, one in runs.items()}, "Q")
+        for metric, words in (("train_loss", "a higher training loss"), (task.metric, f"a lower {task.metric_name}")):
+            finals = {Q: final_metric(one, metric) for Q, one in runs.items()}
+            errors = levels_by_name({Q: as_error(values, metric) for Q, values in finals.items()}, "Q")
             found = FigureClaim(
                 counted,
                 f"with more local steps iterations end at {words} ({where})",
-                describe_means(ends),
-                all_agree(more.times(sign).above(fewer.times(sign)) for fewer, more in pairwise(ends.values())),
+                describe_means(levels_by_name(finals, "Q")),
+                all_agree(more.above(fewer) for fewer, more in pairwise(errors.values())),
                 f"Text on {counted}: the larger Q, the slower per iteration, and the worse the final loss and metric",
             )
             claims += limits(task, "Q", runs, metric).apply([found])
         claims += limits(task, "Q", {}, "train_loss").apply([converges(counted, where, runs)])
-    few, many = by_clients.values()
-    for metric, words, sign in (
-        ("train_loss", "a higher loss", 1),
-        (task.metric, f"a lower {task.metric_name}", -1),
-    ):
-        gaps = {Q: final_metric(many[Q], metric) - final_metric(few[Q], metric) for Q in few}
-        worse = levels_by_name({Q: sign * gap for Q, gap in gaps.items()}, "Q")
+    cells = {f"Q = {Q}, K = {K}": (one, Q) for K, runs in by_clients.items() for Q, one in runs.items()}
+    for metric, words in (("train_loss", "a higher loss"), (task.metric, f"a lower {task.metric_name}")):
+        errors = levels_by_name({cell: as_error(final_metric(one, metric), metric) for cell, (one, _) in cells.items()})
+        few, most = by_clients
+        pairs = {Q: [errors[f"Q = {Q}, K = {K}"] for K in (few, most)] for Q in by_clients[few]}
+        gaps = {Q: replace(more.minus(less), name=f"Q = {Q}") for Q, (less, more) in pairs.items()}
         found = FigureClaim(
             counted,
             f"more clients in a silo end at {words} ({name})",
-            f"by {describe_means(worse, '+.4f')}",
-            all_agree(map(is_above_zero, worse.values())),
+            f"by {describe_means(gaps, '+.4f')}",
+            all_agree(more.above(less) for less, more in pairs.values()),
             f"Text on {counted}: more clients in a silo end at a slightly higher loss and a slightly lower metric",
         )
-        both = reduce(or_, (limits(task, "Q", runs, metric) for runs in by_clients.values()))
-        claims += both.apply([found])
+        claims += (of_network(task) | movement(cells, metric)).apply([found])
     return claims
 
 
@@ -164,7 +164,7 @@ def silo_claims(gallery: Gallery) -> list[FigureClaim]:
         ]),
         *scored.apply([
             FigureClaim("Introduction", f"more silos degrade little (our border: {ALIKE:.0%})", describe_means(finals),
-                  finals[most].alike(finals[fewest]),
+                  is_little_lower(finals[most], finals[fewest]),
                   "Introduction: little degrades as vertical and horizontal partitions increase"),
         ]),
     ]  # fmt: skip
@@ -224,6 +224,17 @@ def converges(source: str, where: str, runs: Runs) -> FigureClaim:
         source, f"TDCD converges: the training loss is lower in the last quarter than in the first ({where})",
         ", ".join(told_), all_agree(parts), "Text on Figures 3 to 9: TDCD converges for all Q, K and N that were tried"
     )  # fmt: skip
+
+
+def is_little_lower(one: Level, other: Level) -> Part:
+    """Whether a score is at most 10 % below another, or above it."""
+    gap, margin = one.minus(other), one.times(1 + ALIKE).minus(other)
+    return Test(gap, (margin,), f"at most {ALIKE:.0%} lower") if isfinite(gap.mean) and isfinite(gap.error) else None
+
+
+def as_error(values: np.ndarray, metric: str) -> np.ndarray:
+    """A loss, or 1 minus a score, so that runs that diverged are the worst."""
+    return values if metric == "train_loss" else 1 - values
 
 
 def final_metric(runs: Sequence[Trace], metric: str) -> np.ndarray:

@@ -12,7 +12,6 @@ from fedbounds.figures.charts.paper_gallery import PaperGallery, series
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, level_with_drift, tune
-from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs, tightness
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, family, wall_clock
@@ -139,19 +138,23 @@ class Gallery(PaperGallery[ex.Scale]):
             alternative=describe_panels(groups, x.replace("$", ""), list(dict.fromkeys(y))),
             provenance={"scale": self.scale.words, "task": words, "learning rates": chosen},
             x_scale=scale,
+            y_scales=["log" if label == "training loss" else "linear" for label in y],
         )
 
 
 def score(runs: Sequence[Trace], last: int) -> float:
-    """The training loss over the last rounds with its drift.
+    """The training loss over the last rounds with its drift, plus that of the untrained model if it still moves.
 
-    At least `FITTED` of the untrained model's, as on data that all rates fit the larger ones are no better; infinite if
-    a seed rises to `DIVERGED` times its start.
+    Any loss that has reached its plateau is thus better than one that has not. At least `FITTED` of the untrained
+    model's, as on data that all rates fit the larger ones are no better; infinite if a seed rises to `DIVERGED` times
+    its start.
     """
     losses = series(runs, "train_loss")[1]
     if (losses >= ex.DIVERGED * losses[:, :1]).any():
         return inf
-    return max(level_with_drift(runs, last, "train_loss"), ex.FITTED * float(losses[:, 0].mean()))
+    untrained = float(losses[:, 0].mean())
+    least = max(level_with_drift(runs, last, "train_loss"), ex.FITTED * untrained)
+    return least + untrained if movement({"": (runs, 1)}, "train_loss").moving else least
 
 
 def describe_panels(groups: Mapping[str, Sequence[Curve]], x: str, y: Sequence[str]) -> str:
@@ -179,14 +182,13 @@ def movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metric: str) -> Li
     for name, (one, steps) in runs.items():
         rounds = one[0].arrays["round"]
         window = float(rounds[-1] - rounds[-1 - max(1, len(rounds) // 10)])
-        found |= limits_of("", (), {name: one}, window, metric, len(runs)).times(steps)
+        found |= limits_of("", (), {name: one}, window * steps, metric, steps)
     return found
 
 
 def describe_movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metrics: Mapping[str, str]) -> str:
     """A sentence for each metric, with its words, in which some of the runs still move; with a space before it."""
-    found = {words: movement(runs, metric).words for metric, words in metrics.items()}
-    return "".join(f" {NOT_TESTED.capitalize()}: {words} {moving}." for words, moving in found.items() if moving)
+    return "".join(movement(runs, metric).caption(words) for metric, words in metrics.items())
 
 
 def curve_over_time(label: str, runs: Sequence[Trace], metric: str, each: float) -> Curve:

@@ -15,6 +15,7 @@ from fedbounds.figures.charts.claims import (
 )
 from fedbounds.figures.charts.significance import (
     LEVEL,
+    DivergenceTest,
     Level,
     PartialFinding,
     SignTest,
@@ -148,16 +149,26 @@ def test_no_feasible_number_of_seeds_tells_equal_means():
     assert single.above(same) is None and single.near(same, 1.0) is None and single.alike(same) is None
 
 
-def test_a_diverged_seed_decides_without_a_test_unless_both_diverged():
-    lost, there = Level.from_values(np.array([np.nan, 0.1]), "b"), Level.from_values(np.array([0.3, 0.1]))
-    found = [
-        *(there.below(lost), there.above(lost), there.alike(lost), there.near(lost, 1.0)),
-        *(lost.above(there), lost.below(there), lost.times(2).above(there)),
-    ]
-    assert [decide(one).agrees for one in found] == [True, False, False, False, True, False, True]
-    assert {one.words for one in found} == {"b diverged in 1 of 2 seeds"}
-    assert FigureClaim("", "", "", all_agree(found)).comparisons == ""  # there is no test
-    assert lost.below(lost) is None and lost.alike(lost) is None
+def test_a_side_that_diverged_is_compared_by_fishers_test_unless_both_diverged():
+    there = Level.from_values(np.linspace(0, 1, 6))
+    for diverged in range(1, 7):
+        lost = Level.from_values(np.where(np.arange(6) < diverged, np.nan, 0.1), "b")
+        found = [
+            *(there.below(lost), there.above(lost), there.alike(lost), there.near(lost, 1.0)),
+            *(lost.above(there), lost.below(there), lost.times(2).above(there)),
+        ]
+        p = stats.fisher_exact([[diverged, 6 - diverged], [0, 6]]).pvalue
+        assert [one.p for one in found] == pytest.approx([p] * 7)
+        agrees = [True, False, False, False, True, False, True] if diverged >= 5 else [None] * 7
+        assert [decide(one).agrees for one in found] == agrees
+        assert lost.below(lost) is None and lost.alike(lost) is None
+    few = DivergenceTest("b", 1, 2, 2, True)
+    needed = next(n for n in range(2, 99) if stats.fisher_exact([[n // 2, n - n // 2], [0, n]]).pvalue <= LEVEL)
+    assert few.seeds_needed(LEVEL) == needed and decide(few).power == f"about {needed} seeds would tell"
+
+
+def test_without_parts_nothing_is_decided():
+    assert decide(all_agree([])).agrees is None and decide(any_agrees([])).agrees is None
 
 
 def test_seeds_where_something_holds_are_counted_by_the_binomial_test():
@@ -166,6 +177,11 @@ def test_seeds_where_something_holds_are_counted_by_the_binomial_test():
         assert test.p == pytest.approx(stats.binomtest(held, 20).pvalue) and test.claimed is (held > 10)
     assert decide(SignTest(5, 5, "it")).agrees is None and decide(SignTest(0, 6, "it")).agrees is False
     assert decide(SignTest(0, 0, "it")).power == "no feasible number of seeds would tell"
+    assert SignTest(3, 3, "it").seeds_needed(LEVEL) == 6 and SignTest(2, 2, "it").seeds_needed(LEVEL / 4) == 8
+    for held, seeds in ((6, 8), (7, 10)):
+        needed = int(SignTest(held, seeds, "it").seeds_needed(LEVEL))
+        border = next(k for k in range(needed) if stats.binomtest(needed - k, needed).pvalue > LEVEL)
+        assert stats.binom.sf(needed - border, needed, held / seeds) >= 0.8
 
 
 def test_parts_are_decided_by_their_share():

@@ -13,7 +13,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import correct, level
 from fedbounds.figures.charts.paper_gallery import draw_by_name
-from fedbounds.figures.charts.significance import Divergence, Level
+from fedbounds.figures.charts.significance import DivergenceTest, Level
 from fedbounds.figures.charts.tuning import tuning_seeds
 from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
@@ -194,7 +194,7 @@ def test_amplification_pays_after_some_windows_where_clients_differ_exactly():
 def test_a_diverged_run_is_worse_than_anything():
     lost = level([trace([np.nan, 0.1])], 5)
     assert lost.mean == float("inf")
-    assert Level(1e9, 0.0).below(lost) == Divergence("", diverged=1, seeds=2, agrees=True)
+    assert Level(1e9, 0.0).below(lost) == DivergenceTest("", 1, 2, 1, claimed=True)
 
 
 def test_the_demonstration_writes_figures_data_and_verdicts(tmp_path):

@@ -1,5 +1,6 @@
 """The figures of the paper package: what they draw is what the bounds say."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -12,14 +13,16 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import correct
 from fedbounds.figures.charts.paper_gallery import draw_by_name
 from fedbounds.figures.charts.rate import exponents
+from fedbounds.figures.charts.significance import Level, decide
 from fedbounds.figures.papers.tdcd import claims as said
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs
 from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, describe_minimum, family, wall_clock
 from fedbounds.figures.papers.tdcd.claims import all_trained_claims, bound_claims
-from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery, describe_movement, movement, score
+from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery, describe_movement, score
 
 draw = partial(draw_by_name, "tdcd", FIGURES)
 
@@ -112,10 +115,16 @@ def test_grids_of_products_are_divided_by_the_local_steps() -> None:
 
 def test_a_learning_rate_whose_loss_rises_far_counts_as_diverged() -> None:
     calm, wild = ([1.0, peak, 0.5, 0.5, 0.1] for peak in (9.9, 10.1))
-    assert score(ramp(calm, calm, metric="train_loss"), 2) == pytest.approx(0.1 + 0.4)
+    assert score(ramp(calm, calm, metric="train_loss"), 2) == pytest.approx(0.1 + 0.4 + 1.0)
     assert score(ramp(calm, wild, metric="train_loss"), 2) == np.inf
     fitted = ([1.0, 0.5, end, end, end] for end in (0.009, 0.001, 0.011))
     assert [score(ramp(one, metric="train_loss"), 2) for one in fitted] == pytest.approx([0.01, 0.01, 0.011])
+
+
+def test_a_learning_rate_whose_loss_still_falls_comes_after_one_at_its_plateau() -> None:
+    level, falling = ([[1.0, *(start + fall * k for k in range(10))]] for start, fall in ((0.5, 0.0), (0.5, -0.04)))
+    lower, higher = (score(ramp(*rows, metric="train_loss"), 2) for rows in (falling, level))
+    assert falling[0][-1] < level[0][-1] and lower > 1 > higher == 0.5
 
 
 def ramp(*rows: list[float], metric: str = "metric") -> list[Trace]:
@@ -136,10 +145,49 @@ def test_times_and_levels_are_read_between_records() -> None:
     assert level == pytest.approx(9.5 / 3 + 0.8 * (2 - 9.5 / 3))
 
 
-def test_the_plateaus_of_all_compared_settings_are_tested_together() -> None:
-    rows = [[0.9] * 91 + [0.9 + change] * 10 for change in (0.003, 0.006, 0.0075, 0.009, 0.012)]  # p = 0.0075
-    few, many = ({f"Q = {Q}": (ramp(*rows), Q) for Q in range(1, count + 1)} for count in (3, 4))
-    assert [*movement(few, "metric").moving] == [*few] and not movement(many, "metric").moving
+def trained(bad: Mapping[tuple[int, int], int] = {}) -> dict[int, dict[int, list[Trace]]]:
+    """Level runs of Q = 1 and 10 and K = 4 and 8, of which the first `bad[K, Q]` seeds diverge."""
+    rng, found = np.random.default_rng(0), dict[int, dict[int, list[Trace]]]()
+    for K in (4, 8):
+        for Q in (1, 10):
+            loss, accuracy = (level + rng.normal(0, 1e-3, (10, 101)) for level in (0.5, 0.8))
+            for values in (loss, accuracy):
+                values[: bad.get((K, Q), 0), 50:] = np.nan
+            (trace,) = ramp(*loss, metric="train_loss")
+            arrays = {**trace.arrays, "test_accuracy": accuracy}
+            dims = {**trace.dims, "test_accuracy": trace.dims["train_loss"]}
+            found.setdefault(K, {})[Q] = [replace(trace, arrays=arrays, dims=dims)]
+    return found
+
+
+def ends(bad: Mapping[tuple[int, int], int]) -> list[bool | None]:
+    """Whether claims on final losses and accuracies agree: on Q at K = 4 and 8, then on K."""
+    by_clients = trained(bad)
+
+    class Runs:
+        scale = ex.SCALES["made"]
+
+        def over_steps(self, name: str, clients: int, tuning: bool = False) -> dict[int, list[Trace]]:
+            return by_clients[clients]
+
+    claims = correct(said.task_claims(Runs(), ex.IMAGES, by_clients))  # type: ignore[arg-type]
+    return [one.agrees for one in claims if "iterations end" in one.text or "more clients" in one.text]
+
+
+def test_what_diverges_ends_at_the_higher_loss_and_the_lower_score() -> None:
+    assert ends({(4, 10): 10, (8, 10): 10}) == [True] * 4 + [None] * 2  # both K diverge for Q = 10
+    assert ends({(4, 1): 10, (8, 1): 10})[:4] == [False] * 4
+    assert ends({(4, 1): 10, (4, 10): 10})[4:] == [False] * 2
+    assert ends({(8, 1): 10, (8, 10): 10})[4:] == [True] * 2
+    assert ends({(8, 1): 1, (8, 10): 1})[4:] == [None] * 2  # one seed of ten
+
+
+def test_a_score_may_rise_and_degrade_little() -> None:
+    def little(change: float) -> bool | None:
+        one, other = (level + 1e-3 * np.arange(6) for level in (0.8 * (1 + change), 0.8))
+        return decide(said.is_little_lower(Level.from_values(one), Level.from_values(other))).agrees
+
+    assert [little(change) for change in (0.3, 0.0, -0.08, -0.15)] == [True, True, True, False]
 
 
 def test_the_claims_of_the_experiments_follow_their_curves() -> None:
