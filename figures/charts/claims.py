@@ -25,6 +25,7 @@ from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.paper_gallery import SECONDS, series
 from fedbounds.figures.charts.plateau import Plateau, describe_length, find_plateau
 from fedbounds.figures.charts.significance import (
+    LEVEL,
     AnyTest,
     Corrected,
     Level,
@@ -84,12 +85,12 @@ class Limits:
         return replace(self, plateaus=plateaus | differences, seconds=seconds)
 
     def _difference(self, test: Test) -> Plateau | None:
-        """The plateau of the difference of two settings by seed; None if the runs do not have the same records.
+        """The plateau of a difference of two settings that is found by seed; None if records differ.
 
         Levels of which seeds have very different values may move while their difference is precise.
         """
         pair = test.gap.name.split(" - ")
-        if test.unpaired or len(pair) != 2 or not {*pair} <= {*self.curves}:
+        if test.unpaired or test.p > LEVEL or len(pair) != 2 or not {*pair} <= {*self.curves}:
             return None
         (rounds, one), (others, other) = (self.curves[name] for name in pair)
         if {*pair} & {*self.moving} or one.shape != other.shape or not np.allclose(rounds, others):

@@ -80,7 +80,7 @@ def find_plateau(
         True
         >>> slow = find_plateau(rounds, 1 / np.sqrt(rounds + 1) + 0.1 * seeds, 50)
         >>> slow.reached, round(slow.needed, -3)
-        (False, 3000.0)
+        (False, 2000.0)
     """
     finite = values[np.isfinite(values).all(axis=1)]
     first, last = float(rounds[0]), float(rounds[-1])
