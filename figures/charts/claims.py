@@ -2,8 +2,8 @@
 
 A claim compares means over seeds (`significance`). Holm's method corrects all comparisons of the claims about one
 figure or table. A claim about runs is not tested at this scale unless every run of the comparisons that decide it, and
-every compared difference, has reached its plateau (`plateau`). It is not reproduced only if paired comparisons show the
-opposite with power 0.8.
+every difference found by them, has reached its plateau (`plateau`). It is not reproduced only if paired comparisons
+show the opposite with power 0.8.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def test_times_and_levels_are_read_between_records() -> None:
     assert level == pytest.approx(9.5 / 3 + 0.8 * (2 - 9.5 / 3))
 
 
-def trained(bad: Mapping[tuple[int, int], int] = {}) -> dict[int, dict[int, list[Trace]]]:
+def trained(bad: Mapping[tuple[int, int], int]) -> dict[int, dict[int, list[Trace]]]:
     """Level runs of Q = 1 and 10 and K = 4 and 8, of which the first `bad[K, Q]` seeds diverge."""
     rng, found = np.random.default_rng(0), dict[int, dict[int, list[Trace]]]()
     for K in (4, 8):
