@@ -95,7 +95,9 @@ class Limits:
         (rounds, one), (others, other) = (self.curves[name] for name in pair)
         if {*pair} & {*self.moving} or one.shape != other.shape or not np.allclose(rounds, others):
             return None
-        return find_plateau(rounds, one - other, self.window, small=inf if test.tolerance else 1)
+        gaps = one - other
+        finite = gaps[np.isfinite(gaps).all(axis=1)]  # accuracies of seeds that diverged count as chance
+        return find_plateau(rounds, finite, self.window, small=inf if test.tolerance else 1)
 
     def __or__(self, other: Limits) -> Limits:
         """The runs of both; of settings of the same name the plateau that needs more rounds."""

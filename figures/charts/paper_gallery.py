@@ -71,11 +71,12 @@ def final_accuracy(traces: Sequence[Trace], metric: str, last: int, chance: floa
 
 
 def convergence(
-    title: str, traces: Traces, scale: AnyScale, note: str, start: int = 0, against: str | None = None
+    title: str, traces: Traces, scale: str, note: str, start: int = 0, against: str | None = None
 ) -> Picture:
     """Training loss and test accuracy against rounds from `start` on: mean and standard deviation over seeds.
 
-    A third panel has the differences of the losses from that of the method `against`, on the same seeds.
+    `scale` is the scaling-down in words. A third panel has the differences of the losses from that of the method
+    `against`, on the same seeds.
     """
     groups = {}
     for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
@@ -103,10 +104,10 @@ def convergence(
         x_label="round $t$",
         y_labels=y_labels,
         title=title,
-        caption=f"{title}. {note} {scale.words}. Moving average over 3 % of the points; mean and standard deviation "
+        caption=f"{title}. {note} {scale}. Moving average over 3 % of the points; mean and standard deviation "
         f"over seeds{f', from round {start} on' if start else ''}.{differences}{lost}",
         alternative=f"{', '.join(groups)} against rounds, for {', '.join(traces)}.",
-        provenance={"scale": scale.words, "runs": {k: [t.spec for t in v][:1] for k, v in traces.items()}},
+        provenance={"scale": scale, "runs": {k: [t.spec for t in v][:1] for k, v in traces.items()}},
         y_scales=y_scales,
     )
 
@@ -231,7 +232,8 @@ def dot_chart(
         handles, labels = axes[0].get_legend_handles_labels()
         if any(labels):
             figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
-    alternative = f"A chart of dots, one row per method, for {', '.join(values)}."
+    of = f" for {', '.join(values)}" if any(values) else ""
+    alternative = f"A chart of dots, one row for each of {', '.join(rows)}{of}."
     return Picture(figure, caption, alternative, data, provenance)
 
 

@@ -13,7 +13,6 @@ LAST_FIFTH = 0.2  # of a run, over which the judged quantity must stay level
 BEGINS = (0.8, 0.876)  # shares of a run to compare the end with; no period divides both distances to the end
 SLOWEST = 0.05  # decay of the movement over a whole run; a slower one cannot be extrapolated
 SMALL = ALIKE / 2  # of the level: a movement that is too small to matter
-FOUND = 0.01  # the probability that a level curve is found to move, at most
 FALLS = -0.5  # correlation of the logarithm of the movement with the rounds, at most; else it oscillates
 
 
@@ -28,7 +27,7 @@ class Plateau:
         needed: rounds that a plateau takes at least.
         falls: whether the movement falls, so that `needed` is an extrapolation; else it is the least length of a run
             whose last fifth begins where this run ends.
-        still: whether no movement is found, and the 95 % interval excludes one of 5 % of the level.
+        still: whether no movement is found at level 5 %, and the 95 % interval excludes one of 5 % of the level.
     """
 
     rounds: int
@@ -56,9 +55,9 @@ def find_plateau(
 ) -> Plateau:
     r"""The plateau rule: over the last fifth the mean over a window has not moved.
 
-    It has not if it changed by less than its standard error, or if no change is found by a t-test and its 95 % interval
-    lies within 5 % of the level: of two independent means of a stationary curve, one in three differs by more than a
-    standard error.
+    It has not if it changed by less than its standard error, or if no change is found by a t-test at level 5 % and its
+    95 % interval lies within 5 % of the level: of two independent means of a stationary curve, one in three differs by
+    more than a standard error.
 
     The window at the end of the run is compared with two before. If it moved, the rounds needed follow from the
     movements over tenths of the run in its last half: if they fall like $e^{-ct}$, so does the distance to the level,
@@ -100,7 +99,7 @@ def find_plateau(
     error = max(map(error_of_mean, (now, *changes))) if len(finite) > 1 else 0.0
     size = abs(float(now.mean()))
     most = small * (min(size, abs(1 - size)) if shares else size)
-    still = all(_is_small(change, most, FOUND / len(changes)) for change in changes)
+    still = all(_is_small(change, most, LEVEL / len(changes)) for change in changes)
     if moved <= error or still:
         return Plateau(int(last), moved, error, last, still=still)
     parts = np.linspace(0.6, 1, 5)

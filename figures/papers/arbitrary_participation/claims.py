@@ -15,21 +15,17 @@ from fedbounds.figures.papers.arbitrary_participation.network import NETWORKS
 METRICS = {"train_loss": "training loss", "test_accuracy": "test error"}
 WITHIN = f"our border: {ALIKE:.0%} of the smaller"
 Runs = Mapping[str, Sequence[Trace]]
-Judge = Callable[[Mapping[str, Level]], list[FigureClaim]]
+Judge = Callable[[Mapping[str, Level], str], list[FigureClaim]]  # of levels by setting, and the metric in words
 
 
-def final_claims(scale: ex.Scale, runs: Runs, judge: Judge, metric: str = "train_loss") -> list[FigureClaim]:
-    """The claims about the ends of some runs, with the limits of the scale."""
-    limits = limits_of(scale.network, ex.PAPER_NETWORKS, runs, scale.last, metric)
-    return limits.apply(judge(levels(runs, scale.last, metric)))
-
-
-def ordering(scale: ex.Scale, runs: Runs) -> list[FigureClaim]:
-    """Figure 1's ordering, part by part, in training loss and in test error."""
+def final_claims(scale: ex.Scale, runs: Runs, judge: Judge) -> list[FigureClaim]:
+    """The claims about the ends of some runs, in training loss and in test error, with the limits of the scale."""
     return [
         claim
         for metric, name in METRICS.items()
-        for claim in final_claims(scale, runs, lambda found, name=name: figure_1(found, name), metric)
+        for claim in limits_of(scale.network, ex.PAPER_NETWORKS, runs, scale.last, metric).apply(
+            judge(levels(runs, scale.last, metric), name)
+        )
     ]
 
 
@@ -59,10 +55,14 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
     """Every experimental claim of the paper."""
     scale = gallery.scale
     return [
-        *ordering(scale, gallery.four_methods()),
-        *final_claims(scale, gallery.interval_runs(), lambda found: figure_2(found, ex.intervals(scale))),
+        *final_claims(scale, gallery.four_methods(), figure_1),
+        *final_claims(scale, gallery.interval_runs(), lambda found, name: figure_2(found, name, ex.intervals(scale))),
         *final_claims(scale, gallery.always_available_runs(), figure_d_1),
-        *final_claims(scale, gallery.step_size_runs(), lambda found: figure_d_2(found, scale.step_grid)),
+        *final_claims(
+            scale.shorter,
+            gallery.shorter.step_size_runs(),
+            lambda found, name: figure_d_2(found, name, scale.step_grid),
+        ),
         *final_claims(scale, gallery.multiplier_runs(), figure_d_3),
         *toy_claims(gallery),
         *rates.claims(),
@@ -70,24 +70,24 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
     ]
 
 
-def figure_2(found: Mapping[str, Level], P: Sequence[int]) -> list[FigureClaim]:
+def figure_2(found: Mapping[str, Level], name: str, P: Sequence[int]) -> list[FigureClaim]:
     """The amplification interval."""
     shorter, longest = [found[f"P = {p}"] for p in P[1:3]], found[f"P = {P[3]}"]
     measured = describe_levels(found, f"P = {P[3]}")
     return [
-        FigureClaim("Figure 2", "P = 1 is not the best", measured,
+        FigureClaim("Figure 2", f"P = 1 is not the best ({name})", measured,
               any_agrees(one.below(found["P = 1"]) for one in (*shorter, longest)),
               "Text on Figure 2: amplification in every round, P = 1, is not the best choice"),
-        FigureClaim("Figure 2", f"P = {P[1]} and {P[2]} are about as good as {P[3]} ({WITHIN})", measured,
+        FigureClaim("Figure 2", f"P = {P[1]} and {P[2]} are about as good as {P[3]} ({name}; {WITHIN})", measured,
               all_agree(one.alike(longest) for one in shorter),
               "Text on Figure 2: P = 100 and 300 are about as good as 500, on CIFAR-10 slightly better"),
-        FigureClaim("Figure 2", f"P = {P[4]} and {P[5]} are worse than {P[3]}", measured,
+        FigureClaim("Figure 2", f"P = {P[4]} and {P[5]} are worse than {P[3]} ({name})", measured,
               all_agree(longest.below(found[f"P = {p}"]) for p in P[4:]),
               "Text on Figure 2, of CIFAR-10: P = 700 and 900 are worse than 500"),
     ]  # fmt: skip
 
 
-def figure_d_1(found: Mapping[str, Level]) -> list[FigureClaim]:
+def figure_d_1(found: Mapping[str, Level], name: str) -> list[FigureClaim]:
     """Always available clients."""
     independent, regularized = found["independent"], found["regularized"]
     measured, said = (
@@ -95,39 +95,39 @@ def figure_d_1(found: Mapping[str, Level]) -> list[FigureClaim]:
         "Appendix D, on Figure D.1: the two are similar, regularized ",
     )
     return [
-        FigureClaim("Figure D.1", f"independent and regularized participation are similar ({WITHIN})", measured,
+        FigureClaim("Figure D.1", f"independent and regularized participation are similar ({name}; {WITHIN})", measured,
               independent.alike(regularized), f"{said}participation marginally better"),
-        FigureClaim("Figure D.1", "regularized participation is better", measured, regularized.below(independent),
-              f"{said}participation marginally better"),
+        FigureClaim("Figure D.1", f"regularized participation is better ({name})", measured,
+              regularized.below(independent), f"{said}participation marginally better"),
     ]  # fmt: skip
 
 
-def figure_d_2(found: Mapping[str, Level], grid: Sequence[float]) -> list[FigureClaim]:
+def figure_d_2(found: Mapping[str, Level], name: str, grid: Sequence[float]) -> list[FigureClaim]:
     """Step sizes with and without amplification; the grid is ascending."""
     largest, smallest = (f"eta = 10, gamma = {grid[k]:g}" for k in (-1, 0))
     best, measured = min(found.values(), key=lambda one: one.mean), describe_levels(found, smallest)
     return [
-        FigureClaim("Figure D.2", "the largest amplified step is unstable (our border: ends above twice the best)",
-                    measured,
+        FigureClaim("Figure D.2",
+              f"the largest amplified step is unstable ({name}; our border: ends above twice the best)", measured,
               best.times(2).below(found[largest]),
               "Appendix D, on Figure D.2: large local step sizes are unstable with amplification"),
-        FigureClaim("Figure D.2", "at the smallest step eta = 10 is better than eta = 1", measured,
+        FigureClaim("Figure D.2", f"at the smallest step eta = 10 is better than eta = 1 ({name})", measured,
               found[smallest].below(found[f"eta = 1, gamma = {grid[0]:g}"]),
               "Appendix D, on Figure D.2: at the smallest gamma, eta = 10 is better than eta = 1"),
     ]  # fmt: skip
 
 
-def figure_d_3(found: Mapping[str, Level]) -> list[FigureClaim]:
+def figure_d_3(found: Mapping[str, Level], name: str) -> list[FigureClaim]:
     """Amplification factors."""
     five, ten, fifteen = (found[f"eta = {eta}"] for eta in (5, 10, 15))
     measured, said = describe_levels(found, "eta = 10"), "Appendix D, on Figure D.3: "
     return [
-        FigureClaim("Figure D.3", f"eta = 5 and 15 are similar to 10 near convergence ({WITHIN})", measured,
+        FigureClaim("Figure D.3", f"eta = 5 and 15 are similar to 10 near convergence ({name}; {WITHIN})", measured,
               all_agree(one.alike(ten) for one in (five, fifteen)),
               f"{said}eta = 5, 10 and 15 are similar near convergence"),
-        FigureClaim("Figure D.3", "eta = 2 is worse than 10", measured, ten.below(found["eta = 2"]),
+        FigureClaim("Figure D.3", f"eta = 2 is worse than 10 ({name})", measured, ten.below(found["eta = 2"]),
               f"{said}eta = 2 is worse"),
-        FigureClaim("Figure D.3", "eta = 20 is worse than 10", measured, ten.below(found["eta = 20"]),
+        FigureClaim("Figure D.3", f"eta = 20 is worse than 10 ({name})", measured, ten.below(found["eta = 20"]),
               f"{said}eta = 20 fluctuates more and is worse"),
     ]  # fmt: skip
 

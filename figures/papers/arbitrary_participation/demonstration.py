@@ -23,7 +23,7 @@ from fedbounds.figures.charts.paper_gallery import Traces
 from fedbounds.figures.charts.picture import COLORS, Curve, Picture, figure_outputs, new_figure
 from fedbounds.figures.charts.theory import breakdown
 from fedbounds.figures.charts.verdicts import COLUMNS
-from fedbounds.figures.papers.arbitrary_participation.claims import ordering
+from fedbounds.figures.papers.arbitrary_participation.claims import figure_1, final_claims
 from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery, compare_all, guarantee_picture
 from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE, Scale, demo_scale
 
@@ -123,7 +123,7 @@ def demonstrate(
     scale = demo_scale() if scale is None else scale
     gallery = Gallery(out / "runs", workers=workers, scale=scale, progress=progress, device=device)
     traces = gallery.four_methods()
-    claims = correct(ordering(scale, traces))
+    claims = correct(final_claims(scale, traces, figure_1))
     note = f"Amplification eta = 10. Local step sizes: {gallery.describe_tuning()}"
     title = "Periodic availability: amplified FedAvg and its baselines"
     written = gallery.convergence(title, traces, note).save(out / "periodic.png", force=force)

@@ -1,5 +1,7 @@
 """The figures of the paper, by name."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -53,11 +55,16 @@ class Gallery(PaperGallery[ex.Scale]):
         others = tuning_seeds(self.scale.tuning_seeds)
         return tune_by_runs(
             self.run,
-            lambda methods: ex.image_sweep(self._name, self.scale, methods, data=self.data, seeds=others),
+            lambda methods: ex.image_sweep(self._name, self.scale.shorter, methods, data=self.data, seeds=others),
             lambda setting: ex.method(self.scale, name, setting["gamma"]),
             {"gamma": self.scale.step_grid},
-            self.scale.last,
+            self.scale.shorter.last,
         )
+
+    @cached_property
+    def shorter(self) -> Gallery:
+        """The same with the rounds of the runs that choose step sizes."""
+        return self.at(self.scale.shorter, self.data)
 
     @property
     def steps(self) -> Mapping[str, float]:
@@ -102,7 +109,7 @@ class Gallery(PaperGallery[ex.Scale]):
     ) -> Picture:
         """Convergence after the common initial phase, with the tuning of the step sizes."""
         start = self.scale.initial_rounds + self.scale.rounds // 10
-        picture = convergence(title, runs, self.scale, note + self._movement(runs), start, against)
+        picture = convergence(title, runs, self.scale.words, note + self._movement(runs), start, against)
         tuning = {"step sizes tuned before": dict(self.scale.steps)} if self.scale.steps else {
             name: found.to_dict() for name, found in self.tunings.items()
         }  # fmt: skip
@@ -117,7 +124,8 @@ class Gallery(PaperGallery[ex.Scale]):
         if not self.scale.steps:
             steps = {name: found.words for name, found in self.tunings.items()}
         found = "; ".join(f"{name} {steps[name]}" for name in names or self.scale.methods)
-        scale = f"at this scale with {ex.DIGITS.rounds} rounds" if self.scale.steps else "at this scale"
+        rounds = ex.DIGITS.tuning_rounds if self.scale.steps else self.scale.tuning_rounds
+        scale = f"at this scale with {rounds} rounds" if rounds else "at this scale"
         return f"{found}: the best of one grid by training loss, {scale}, on {self.scale.tuning_seeds} other seeds."
 
     def figure_1(self) -> Picture:
@@ -133,10 +141,10 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def figure_d_1(self) -> Picture:
         """Independent and regularized participation, all clients available."""
-        note = f"All clients available; plain FedAvg, gamma = {self.scale.initial_step:g} from the first round on."
+        note = f"Plain FedAvg, gamma = {self.scale.initial_step:g} from the first round on."
         runs = self.always_available_runs()
         title = "Figure D.1: independent and regularized participation"
-        return convergence(title, runs, self.scale, note + self._movement(runs))
+        return convergence(title, runs, self.scale.words_if_always_available, note + self._movement(runs))
 
     def figure_d_2(self) -> Picture:
         """The step size with and without amplification."""
@@ -345,7 +353,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-b.1": Gallery.figure_b_1,
     "figure-b.2": Gallery.figure_b_2,
     "figure-d.1": Gallery.figure_d_1,
-    "figure-d.2": Gallery.figure_d_2,
+    "figure-d.2": lambda gallery: gallery.shorter.figure_d_2(),
     "figure-d.3": Gallery.figure_d_3,
     "tuning": Gallery.tuning,
     "horizon": lambda gallery: horizon(),

@@ -1,5 +1,7 @@
 """The experiments as sweep documents: periodic availability of image classes, and the toy example."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +35,7 @@ class Scale:
     step_grid: Sequence[float]  # local step sizes for tuning, ascending
     record_every: int  # some cycles and one slot, so that five records in a row meet all groups
     tuning_seeds: int = 2
+    tuning_rounds: int | None = None  # of the runs that choose step sizes, and of Figure D.2 (default: `rounds`)
     size: tuple[int, ...] | None = None  # training images, test images and side of a generated data set
     waits_fully: bool = True  # whether wait-full is among the methods
     steps: Mapping[str, float] | None = None  # the step sizes, if tuned before
@@ -50,6 +53,11 @@ class Scale:
         return max(5 * self.record_every, self.rounds // 10)
 
     @property
+    def shorter(self) -> Scale:
+        """The scale of the runs that choose step sizes."""
+        return replace(self, rounds=self.tuning_rounds or self.rounds)
+
+    @property
     def data(self) -> str | dict[str, Any]:
         """The data set as specifications have it."""
         return images_of(self.dataset, self.size)
@@ -62,16 +70,23 @@ class Scale:
     @property
     def words(self) -> str:
         """The scaling-down, for captions."""
-        left_out = (
-            "" if self.waits_fully else "; wait-full, which passes over all images in every interval, is left out"
+        left_out = "" if self.waits_fully else ", without wait-full, which passes over all images in every interval"
+        return self._describe(
+            f"five groups of two classes available for {self.slot} rounds cyclically, P = {self.interval}, "
+            f"{self.rounds} rounds after {self.initial_rounds} initial ones{left_out}",
+            "slots of 100 rounds, P = 500 and 300,000 rounds or more",
         )
-        decay = describe_decay(self.weight_decay)
+
+    @property
+    def words_if_always_available(self) -> str:
+        """The same for runs in which all clients are available."""
+        return self._describe(f"all available, {self.initial_rounds + self.rounds} rounds", "300,000 rounds or more")
+
+    def _describe(self, availability: str, paper: str) -> str:
         return (
-            f"{describe_images(self.dataset, self.size)}, network {self.network}, {decay}N = {self.clients}, "
-            f"S = {self.participants}, I = 5, batch 16, five groups of two classes available for {self.slot} rounds "
-            f"cyclically, P = {self.interval}, {self.rounds} rounds after {self.initial_rounds} initial ones, "
-            f"{self.seeds} seeds{left_out}; the paper has N = 250, S = 10, slots of 100 rounds, "
-            "P = 500 and 300,000 rounds or more"
+            f"{describe_images(self.dataset, self.size)}, network {self.network}, "
+            f"{describe_decay(self.weight_decay)}N = {self.clients}, S = {self.participants}, I = 5, batch 16, "
+            f"{availability}, {self.seeds} seeds; the paper has N = 250, S = 10, {paper}"
         )
 
 
@@ -79,7 +94,7 @@ PAPER_NETWORKS = ("cnn", "cnn-cifar")  # the paper's, scaled to the image
 # The paper's grid is {1, 0.1, ..., 0.0001} times the initial step; this one is finer and less long.
 GRID = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-DIGITS = Scale("digits", "mlp", 50, 5, 10, 0.1, 960, 24_000, 10, GRID, 60, weight_decay=0.02)
+DIGITS = Scale("digits", "mlp", 50, 5, 10, 0.1, 960, 100_000, 10, GRID, 160, tuning_rounds=24_000, weight_decay=0.02)
 SCALES = {
     "digits": DIGITS,
     "glyphs": Scale(
@@ -107,7 +122,7 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
     grid = tuple(float(f"{factor * scale.initial_step:g}") for factor in DECADES)
     return replace(scale, clients=250, participants=10, slot=100, initial_rounds=4000 if cifar else 2000,
                    rounds=600_000 if cifar else 300_000, seeds=5 if cifar else 10, record_every=600,
-                   step_grid=grid, waits_fully=True, weight_decay=0.0)  # fmt: skip
+                   step_grid=grid, waits_fully=True, weight_decay=0.0, tuning_rounds=None)  # fmt: skip
 
 
 def four_methods(scale: Scale, steps: Mapping[str, float]) -> dict[str, dict[str, Any]]:

@@ -204,7 +204,7 @@ class Gallery(PaperGallery[ex.Scale]):
             curves = [seed_curve(f"$n = {n}$", *series(traces, "test_accuracy")) for n, traces in runs.items()]
             groups[kind] = [*curves, Curve(f"target {target:.0%}", curves[0].x, np.full(len(curves[0].x), target))]
             words = (f"n = {n}: {describe_rounds(self.rounds_to_target(traces))}" for n, traces in runs.items())
-            needed.append(f"{kind.replace('$', '').replace(chr(92), '')}: {'; '.join(words)}")
+            needed.append(f"{_plain(kind)}: {'; '.join(words)}")
         settings = {f"{kind}, n = {n}": one for kind, by_n in self.by_number.items() for n, one in by_n.items()}
         tuned = self.quick(settings.values())
         return panels(
@@ -213,12 +213,12 @@ class Gallery(PaperGallery[ex.Scale]):
             y_labels=["test accuracy"] * 2,
             title=title,
             caption=f"{title}. All clients participate, alpha = {ex.ALPHA:g}, the same images dealt to n clients; on "
-            "the left epochs are shorter the more they are, on the right every client takes the same local steps "
-            f"whatever n. Step sizes are tuned for each n, the best of {self.scale.retuning} settings (and more at "
+            "the left tau_i counts epochs, which are shorter the more clients there are, on the right local steps. "
+            f"Step sizes are tuned for each n, the best of {self.scale.retuning} settings (and more at "
             f"edges) on {self.scale.tuning} other seeds, to reach the target soonest. First round at "
             f"{target:.0%} on test images as they are, mean over seeds (the paper's target is 70 %). "
-            f"{'. '.join(needed)}. {self.scale.words}; here {self.scale.reach} rounds. Mean and standard deviation "
-            "over seeds.",
+            f"{'. '.join(needed)}. {replace(self.scale, rounds=self.scale.reach).words}. Mean and standard "
+            "deviation over seeds.",
             alternative=f"Test accuracy against rounds for n = {', '.join(map(str, self.scale.numbers))}, two panels.",
             provenance=self._provenance({label: tuned[one] for label, one in settings.items()}),
         )
@@ -233,7 +233,7 @@ class Gallery(PaperGallery[ex.Scale]):
             for name, group in groups.items()
         }
         scale, tuned = self.scale, self.tune(settings.values())
-        runs = {name.replace("$", ""): of[one] for name, one in settings.items()}
+        runs = {_plain(name): of[one] for name, one in settings.items()}
         return panels(
             curves,
             x_label="round $t$",
@@ -245,7 +245,7 @@ class Gallery(PaperGallery[ex.Scale]):
             f"settings from the best of those, and up to {scale.extensions} more where it stands at an edge. "
             f"{describe_accuracy(scale, problem)} {scale.words}. Mean and standard deviation over seeds."
             f"{movement_caption(runs, scale.last, [metric])}",
-            alternative=f"{AXIS[problem].capitalize()} against rounds for {', '.join(settings).replace('$', '')}.",
+            alternative=f"{AXIS[problem].capitalize()} against rounds for {_plain(', '.join(settings))}.",
             provenance=self._provenance({label: tuned[one] for label, one in settings.items()}),
         )
 
@@ -261,6 +261,11 @@ def describe_accuracy(scale: ex.Scale, problem: str) -> str:
         f"Robust accuracy is on test images with the one perturbation, of norm at most {scale.radius:g} for pixels in "
         "[0, 1], of the largest training loss that ten ascent steps meet."
     )
+
+
+def _plain(label: str) -> str:
+    """A label without the signs of mathtext."""
+    return label.replace("$", "").replace("\\", "")
 
 
 def describe_rounds(found: np.ndarray) -> str:
@@ -338,8 +343,8 @@ class Compared:
 
 
 def _pair(found: Mapping[str, np.ndarray], label: str, unit: float = 1) -> str:
-    """The levels of the normalized method and another, and their difference by seed, with standard errors."""
-    gap = found[label] - found[ex.NORMALIZED]
+    """The levels of the normalized method and another, and the first minus the second by seed, with standard errors."""
+    gap = found[ex.NORMALIZED] - found[label]
     parts = [f"{unit * v.mean():.4g} +- {error_of_mean(unit * v):.2g}" for v in (found[ex.NORMALIZED], found[label])]
     return f"{' against '.join(parts)} ({unit * gap.mean():+.3g} +- {error_of_mean(unit * gap):.2g})"
 
@@ -374,7 +379,7 @@ def picture(title: str, found: Sequence[Compared]) -> Picture:
             labels.append((PHI_WORDS if metric is ex.PHI else ACCURACY_WORDS)[one.problem])
     for one in found:
         chi = ", ".join(f"{one.chi_squared(label):.2f} of {label}" for label in one.runs)
-        notes.append(f"E = {one.most}: chi^2 {chi}")
+        notes.append(f"E = {one.most}: chi^2 = sum_i (p_i - w_i)^2 / w_i {chi}")
     scale, problem = found[0].scale, found[0].problem
     runs = {f"{label} (E = {one.most})": traces for one in found for label, traces in one.runs.items()}
     scales: list[Scale] = ["log" if metric is ex.PHI else "linear" for metric in (ex.PHI, ex.ACCURACY) for _ in found]

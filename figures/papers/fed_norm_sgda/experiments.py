@@ -75,8 +75,7 @@ class Scale:
             f"{describe_images(self.dataset, self.size)}, network {self.network} with weight decay "
             f"{self.weight_decay:g}, clients with equally many images, batch 32, {self.rounds} rounds, {self.seeds} "
             f"seeds, each with its own split of the data and its own tau_i; S = {self.period} where there are "
-            "snapshots; the paper has CIFAR-10 and VGG11, epochs for "
-            "steps, and no weight decay"
+            "snapshots; the paper has CIFAR-10 and VGG11, tau_i in epochs, and no weight decay"
         )
 
 

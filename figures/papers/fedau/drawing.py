@@ -178,7 +178,7 @@ class Gallery(PaperGallery[ex.Scale]):
         note = f"Bernoulli participation. Step sizes: {self._tuning}: {steps}."
         runs, start = self.by_pattern["Bernoulli"], self.scale.rounds // 10
         note += movement_caption(runs, self.scale.last, ("train_loss", "test_accuracy"))
-        picture = convergence("Figure D.2: seven methods", runs, self.scale, note, start)
+        picture = convergence("Figure D.2: seven methods", runs, self.scale.words, note, start)
         return replace(picture, provenance=self._provenance())
 
     def tuning(self) -> Picture:

@@ -109,14 +109,14 @@ CONVOLUTIONS = Scale(
     "glyphs",
     "cnn-small",
     50,
-    1500,
+    3000,
     6,
     300,
     {name: [value for value in values if 0.02 < value < 20] for name, values in GRID.items()},
     500,
     size=(2000, 1000, 14),
     weight_decay=0.015,  # with twice as much some methods shrink the network to 0 before it learns
-    record_every=30,
+    record_every=60,
     patterns=("Bernoulli", "Markovian"),
 )
 FULL_ROUNDS = {

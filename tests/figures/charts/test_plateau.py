@@ -71,7 +71,7 @@ def test_noise_alone_seldom_counts_as_movement_and_a_movement_of_the_noise_is_re
         curve = 1 + movement * (ROUNDS - 1000) / 200  # over the last fifth
         return np.mean([found(curve, 100, rng.normal(0, noise, (5, 101))).reached for _ in range(200)])
 
-    assert accepted(0, 0.01) > 0.8 and accepted(0.02, 0.01) < 0.05 and accepted(0.05, 0.03) < 0.05
+    assert accepted(0, 0.01) > 0.8 and accepted(0.015, 0.01) < 0.05 and accepted(0.05, 0.03) < 0.05
     assert accepted(0, 0.1) < 0.8  # a movement of 5 % would not be found
 
 
@@ -87,7 +87,7 @@ def test_noise_alone_seldom_counts_as_movement_and_a_movement_of_the_noise_is_re
 def test_the_interval_of_the_movement_decides(changes, shares, reached):
     values = 0.9 + np.outer(changes, ROUNDS > 900)
     low, high = stats.ttest_1samp(changes, 0).confidence_interval(0.95)
-    unmoved = stats.ttest_1samp(changes, 0).pvalue > 0.005  # two changes are tested
+    unmoved = stats.ttest_1samp(changes, 0).pvalue > 0.025  # two changes are tested
     border = 0.05 * min(values[:, -1].mean(), 1 - values[:, -1].mean() if shares else 1)
     got = find_plateau(ROUNDS, values, 50, shares=shares)
     assert got.moved == pytest.approx((low + high) / 2) and got.moved > got.error
@@ -104,7 +104,7 @@ def test_of_many_level_curves_few_are_said_to_move_and_no_large_movement_passes(
         return np.mean([find_plateau(ROUNDS, trend + rng.normal(0, 0.02, (8, 101)), 100).reached
                         for _ in range(curves)])  # fmt: skip
 
-    assert share() > 0.98 and share(0.05, 200) == 0
+    assert share() > 0.94 and share(0.05, 200) == 0
 
 
 def test_a_run_has_one_plateau_whatever_it_is_compared_with():
@@ -202,6 +202,23 @@ def test_the_difference_of_compared_runs_must_be_at_its_plateau():
     traces["a"][0].arrays["loss"] -= falling - 0.53
     (level_,) = limits_of("cnn", ["cnn"], traces, 50, "loss").apply([claim_on(traces)])
     assert level_.verdict == "not reproduced"
+
+
+def test_a_difference_of_accuracies_needs_a_plateau_though_a_seed_diverged():
+    """A diverged seed counts as chance there, so that a t-test decides."""
+    rng = np.random.default_rng(0)
+    rising = 0.6 + 0.05 * ROUNDS / 1000 + 9 * SEEDS + 0.001 * rng.standard_normal((5, 101))
+    level_ = 0.6 + 9 * SEEDS + 0.001 * rng.standard_normal((5, 101))
+    rising[0, 60:] = np.nan
+    traces = {"a": [SimpleNamespace(arrays={"round": ROUNDS, "test_accuracy": rising})],
+              "b": [SimpleNamespace(arrays={"round": ROUNDS, "test_accuracy": level_})]}  # fmt: skip
+    gaps = np.array([0.03, 0.05, 0.05, 0.05, 0.05])
+    above = Level.from_values(level_[:, -1] + gaps, "a").above(Level.from_values(level_[:, -1], "b"))
+    claim = FigureClaim("Figure 1", "a above b", "", above)
+    limits = limits_of("cnn", ["cnn"], traces, 50, "test_accuracy")
+    assert not limits.moving
+    (tested,) = limits.apply([claim])
+    assert tested.verdict == NOT_TESTED and tested.note.startswith("still moving after 1,000 rounds: a - b ")
 
 
 STATES = {"low": 0.0, "middle": 1.0, "high": 2.0}

@@ -17,7 +17,12 @@ from fedbounds.figures.charts.significance import DivergenceTest, Level
 from fedbounds.figures.charts.tuning import tuning_seeds
 from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
-from fedbounds.figures.papers.arbitrary_participation.claims import fixed_point_distance, ordering, toy_claims
+from fedbounds.figures.papers.arbitrary_participation.claims import (
+    figure_1,
+    final_claims,
+    fixed_point_distance,
+    toy_claims,
+)
 from fedbounds.figures.papers.arbitrary_participation.demonstration import demonstrate
 from fedbounds.figures.papers.arbitrary_participation.drawing import (
     FIGURES,
@@ -100,7 +105,7 @@ def trace(losses, rounds=10):
 def found(amplified, minibatch, full, plain, network="cnn"):
     runs = {ex.AMPLIFIED: amplified, ex.WAIT_MINIBATCH: minibatch, ex.WAIT_FULL: full, ex.PLAIN: plain}
     scale = replace(ex.SMOKE, network=network)
-    return correct(ordering(scale, {k: [trace(v)] for k, v in runs.items() if v is not None}))
+    return correct(final_claims(scale, {k: [trace(v)] for k, v in runs.items() if v is not None}, figure_1))
 
 
 def verdicts(*ends, **more):
@@ -150,7 +155,9 @@ def test_every_method_is_tuned_on_the_same_grid_and_on_seeds_that_nobody_is_judg
     for traces in gallery.four_methods().values():
         seen |= {int(seed) for trace in traces for seed in trace.arrays["seed"]}
     judged = {
-        int(seed) for trace in gallery.step_size_runs()["eta = 10, gamma = 0.001"] for seed in trace.arrays["seed"]
+        int(seed)
+        for trace in gallery.shorter.step_size_runs()["eta = 10, gamma = 0.001"]
+        for seed in trace.arrays["seed"]
     }
     assert judged == seen == set(range(scale.seeds)) and not seen & set(tuning_seeds(scale.tuning_seeds))
     assert picture.provenance["tuning"][ex.AMPLIFIED]["winner"] == dict(gallery.tunings[ex.AMPLIFIED].winner)
@@ -178,7 +185,7 @@ def test_the_demonstration_takes_the_step_sizes_of_the_gallery():
     assert ours.read_text() == theirs.read_text()
     demo = Gallery("nowhere", scale=ex.demo_scale())
     assert set(demo.steps) == set(ex.DIGITS.methods)
-    assert f"with {ex.DIGITS.rounds} rounds" in demo.describe_tuning()
+    assert f"with {ex.DIGITS.tuning_rounds} rounds" in demo.describe_tuning()
 
 
 def test_amplification_pays_after_some_windows_where_clients_differ_exactly():

@@ -162,7 +162,7 @@ def test_the_comparison_is_of_accuracy_and_of_what_is_minimized(gallery):
     assert [claim.agrees for claim in worse.claims("here", ["linear"])] == [False] * 4
 
 
-@pytest.mark.parametrize(("falls", "tested"), [(0.004, True), (0.06, False)])  # two seeds find no smaller one
+@pytest.mark.parametrize(("falls", "tested"), [(0.004, True), (0.02, False)])  # two seeds find no smaller one
 def test_the_end_is_not_tested_where_phi_still_falls(gallery, falls, tested):
     runs = {label: with_ends(label == ex.NORMALIZED, falls) for label in ex.METHODS}
     claims = replace(gallery.fair_methods[0], runs=runs).claims("here", ["linear"])
