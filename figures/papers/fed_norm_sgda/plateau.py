@@ -196,8 +196,8 @@ def picture(scale: ex.Scale, found: Met, decays: Iterable[float] = DECAYS) -> Pi
         f"{SERVER:g} a round and local steps of {LOCAL:g}, {LENGTH * scale.rounds} rounds, none tuned, against Phi at "
         "the minimizer of the envelope of sum_i w_i f_i, w_i ~ |a_i|_1 for naive averaging and 1/n for normalized, "
         f"found by L-BFGS without a run: within {worst:.2%} in every seed. Middle and right, no runs: without decay "
-        "the digits are separable, every weighing of the clients has the same infimum, and naive averaging loses nothing; "
-        "the stronger the decay, the more it loses, in Phi and in accuracy. Mean and standard deviation over "
+        "the digits are separable, every weighing of the clients has the same infimum, and naive averaging loses "
+        "nothing; the stronger the decay, the more it loses, in Phi and in accuracy. Mean and standard deviation over "
         f"{min(FEWER, scale.seeds)} seeds.",
         "Left, points on the diagonal: Phi met against Phi predicted. Middle and right: Phi and accuracy by weight "
         "decay, naive averaging worse the larger it is.",
