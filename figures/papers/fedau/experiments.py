@@ -97,7 +97,7 @@ class Scale:
 _COLORS = ("sharpness", "jitter", "posterize", "equalize", "crop", "flip")
 SCALES = {
     "glyphs": Scale(
-        "glyphs", "mlp", 100, 3000, 10, 300, GRID, 500, size=(10_000, 2_000, 14), weight_decay=0.005, record_every=60
+        "glyphs", "mlp", 100, 3000, 10, 300, GRID, 500, size=(10_000, 2_000, 14), weight_decay=0.01, record_every=20
     ),
     "digits": Scale("digits", "mlp", 50, 500, 3, 100, GRID, 500),
     "svhn": Scale("svhn", "fedau-svhn", 50, 200, 2, 50, GRID, 200, augmentation=("crop",)),
@@ -115,8 +115,8 @@ CONVOLUTIONS = Scale(
     {name: [value for value in values if 0.02 < value < 20] for name, values in GRID.items()},
     500,
     size=(2000, 1000, 14),
-    weight_decay=0.015,  # too much for FedAU without a cut-off, whose network shrinks to 0 before it learns
-    record_every=60,
+    weight_decay=0.005,
+    record_every=20,
     patterns=("Bernoulli", "Markovian"),
 )
 FULL_ROUNDS = {
