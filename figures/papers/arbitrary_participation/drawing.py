@@ -167,7 +167,7 @@ class Gallery(PaperGallery[ex.Scale]):
             y_labels=["$f(x_t)$"] * 2 + ["share of test images"] * 2,
             title=title,
             caption=f"{title}. P = {self.scale.interval}; {lost} settings that diverged in a seed are left out. "
-            f"{self.scale.words}. None of our seeds chose a step size. Moving average over 3 % of the points; mean and "
+            f"{self.scale.words}. No step size is tuned. Moving average over 3 % of the points; mean and "
             f"standard deviation over seeds.{self._movement(runs)}",
             alternative=f"Four panels, training loss and test accuracy for eta = 1 and 10, for {', '.join(runs)}.",
             provenance={"scale": self.scale.words, "runs": {k: v[0].spec for k, v in runs.items()}},
