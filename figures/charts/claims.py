@@ -147,12 +147,13 @@ class Limits:
 
         Example:
             >>> Limits("", {"a": Plateau(100, 0.2, 0.1, 450), "b": Plateau(100, 0, 0.1, 100)}, {"a": 80, "b": 80}).words
-            'still moving after 100 rounds: a (a plateau needs at least about 450 rounds and 0.122 core hours)'
+            'still moving after 100 rounds: a (a plateau needs at least about 450 rounds, 0.122 core hours in all)'
         """
         if not self.moving:
             return ""
-        hours = f" and {number(self.hours)} core hours" if isfinite(self.hours) else ""
-        more = "" if all(one.falls for one in self.moving.values()) else "; the movement does not fall yet"
+        hours = f", {number(self.hours)} core hours in all" if isfinite(self.hours) else ""
+        known = all(one.falls for one in self.moving.values())
+        more = "" if known else "; only a lower limit, as the movement does not fall yet"
         return (
             f"still moving after {self.rounds:,} {self.unit}: {'; '.join(self.moving)} "
             f"(a plateau needs {describe_length(self.needed, self.unit)}{hours}{more})"

@@ -37,8 +37,8 @@ def moving_average(values: np.ndarray, share: float) -> np.ndarray:
 def seed_curve(label: str, x: np.ndarray, values: np.ndarray, smooth: float = 0.0) -> Curve:
     """Mean and standard deviation over seeds; `values` has shape (seeds, points)."""
     values = moving_average(np.atleast_2d(values), smooth)
-    mean, spread = values.mean(axis=0), values.std(axis=0)
     many = values.shape[0] > 1
+    mean, spread = values.mean(axis=0), values.std(axis=0, ddof=int(many))
     return Curve(label, np.asarray(x), mean, mean - spread if many else None, mean + spread if many else None)
 
 

@@ -243,5 +243,5 @@ def _quartiles(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def _deviations(values: np.ndarray) -> tuple[float, float, float]:
-    mean, spread = float(values.mean()), float(values.std())
+    mean, spread = float(values.mean()), float(values.std(ddof=min(1, len(values) - 1)))
     return mean - spread, mean, mean + spread

@@ -220,7 +220,7 @@ class Test:
         return self.gap.degrees is not None
 
     def words(self, p: float) -> str:
-        """The difference with its 95 % interval, the p-value and the corrected one.
+        """The difference with its 95 % interval, the p-value in the direction of the means and the corrected one.
 
         Example:
             >>> high, low = np.array([3.0, 4.0, 5.0]), np.array([1.0, 2.1, 2.9])
@@ -230,7 +230,8 @@ class Test:
         low, high = self.gap.interval()
         said = f"{self.gap.name or 'difference'}: {number(self.gap.mean, True)}"
         said += f" [{number(low, True)}, {number(high, True)}], {number(self.gap.freedom)} degrees of freedom"
-        return f"{said}{f', {self.tolerance}' if self.tolerance else ''}, p {self.p:.2g}, corrected {p:.2g}"
+        tolerance = f", {'' if self.claimed else 'not '}{self.tolerance}" if self.tolerance else ""
+        return f"{said}{tolerance}, p {self.p:.2g}, corrected {p:.2g}"
 
     @property
     def kind(self) -> str:

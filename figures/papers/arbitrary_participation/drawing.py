@@ -136,7 +136,9 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def figure_2(self) -> Picture:
         """The amplification interval."""
-        note = f"eta = 10. Step size: {self.describe_tuning(ex.AMPLIFIED)}"
+        note = (
+            f"eta = 10; every P has the step size for P = {self.scale.interval}: {self.describe_tuning(ex.AMPLIFIED)}"
+        )
         return self.convergence("Figure 2: the amplification interval P", self.interval_runs(), note)
 
     def figure_d_1(self) -> Picture:

@@ -176,7 +176,7 @@ def picture(scale: ex.Scale, found: Met, decays: Iterable[float] = DECAYS) -> Pi
         scatter.legend(fontsize=6.5, loc="upper left")
         for axes, place, words in ((gap, 0, "$\\Phi$"), (accuracy, 1, "test accuracy, worst class")):
             for k, (method, values) in enumerate(levels.items()):
-                mean, spread = values[..., place].mean(axis=1), values[..., place].std(axis=1)
+                mean, spread = values[..., place].mean(axis=1), values[..., place].std(axis=1, ddof=1)
                 axes.plot(
                     rho, mean, color=COLORS[k], linestyle=DASHES[k], marker=MARKERS[k], markersize=3, label=method
                 )

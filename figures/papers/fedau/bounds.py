@@ -174,7 +174,7 @@ def without_bound(setting: ExperimentSize | None = None, shape: str = "cosine") 
         groups,
         x_label="number of rounds $T$",
         y_labels=[f"average of $|\\nabla f|^2$\n({(GRADIENT**2).words})"] * 3,
-        title="Where no theorem applies",
+        title="Six algorithms under participation with and without a theorem",
         caption=f"Average over rounds of |grad f|^2, N = {N}, sum of {shape}, the same step sizes for all. Theorem 2 "
         "covers FedAU, known rates and average all under Bernoulli participation only. Why not the others: "
         f"{'; '.join(reasons)}. Mean and two standard errors over {own.seeds} seeds.",

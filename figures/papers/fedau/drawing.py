@@ -12,7 +12,7 @@ import numpy as np
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import movement_caption
-from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, convergence, dot_chart, final_accuracy
 from fedbounds.figures.charts.picture import Curve, Picture, new_figure
 from fedbounds.figures.charts.tightness import module_tightness
@@ -147,8 +147,9 @@ class Gallery(PaperGallery[ex.Scale]):
         return movement_caption(runs, self.scale.last, metrics.values())
 
     def _band(self, label: str, x: np.ndarray, values: np.ndarray) -> Curve:
-        mean, spread = values.mean(axis=0), values.std(axis=0)
-        return Curve(label, np.asarray(x, float), mean, np.maximum(mean - spread, 0), np.minimum(mean + spread, 100))
+        curve = seed_curve(label, np.asarray(x, float), values)
+        low, high = (curve.y if end is None else np.clip(end, 0, 100) for end in (curve.low, curve.high))
+        return replace(curve, low=low, high=high)
 
     def _note(self, tuned: str = "Bernoulli participation with the rates of Table 1") -> str:
         return (
@@ -209,7 +210,7 @@ class Gallery(PaperGallery[ex.Scale]):
             title=title,
             caption=f"{title} at the last round, Bernoulli participation, cumulative over the clients of all seeds. "
             f"The test accuracy of a client weighs the classes as its training samples do. Step sizes: {self._tuning}. "
-            f"{self.scale.words}.",
+            f"{self.scale.words}.{self._movement_of_top}",
             alternative=f"Three panels of cumulative distributions over clients for {', '.join(self.by_client)}.",
             provenance=self._provenance(ex.TOP),
         )
@@ -270,9 +271,14 @@ class Gallery(PaperGallery[ex.Scale]):
         title = "Table D.3.1: standard deviations over clients"
         caption = (
             f"{title} at the last round, Bernoulli participation, mean and deviation over seeds. Step sizes: "
-            f"{self._tuning}. {self.scale.words}."
+            f"{self._tuning}. {self.scale.words}.{self._movement_of_top}"
         )
         return dot_chart(title, values, "", caption, self._provenance(ex.TOP), share=False)
+
+    @property
+    def _movement_of_top(self) -> str:
+        runs = {label: self.by_pattern["Bernoulli"][label] for label in ex.TOP}
+        return movement_caption(runs, self.scale.last, CLIENT_METRICS.values())
 
 
 def brief(tuned: Tuned) -> dict[str, object]:
