@@ -97,7 +97,7 @@ class Scale:
 _COLORS = ("sharpness", "jitter", "posterize", "equalize", "crop", "flip")
 SCALES = {
     "glyphs": Scale(
-        "glyphs", "mlp", 100, 3000, 10, 300, GRID, 500, size=(10_000, 2_000, 14), weight_decay=0.01, record_every=20
+        "glyphs", "mlp", 100, 7000, 10, 700, GRID, 500, size=(10_000, 2_000, 14), weight_decay=0.01, record_every=20
     ),
     "digits": Scale("digits", "mlp", 50, 500, 3, 100, GRID, 500),
     "svhn": Scale("svhn", "fedau-svhn", 50, 200, 2, 50, GRID, 200, augmentation=("crop",)),
