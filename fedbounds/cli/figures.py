@@ -93,6 +93,9 @@ def figure(
     if name in (*paper_names(), REFERENCES):
         drawing.check_several()
     drawing.check("claims are a table; leave it out", () if name.endswith("/claims") else options.STYLE_OPTIONS)
+    _check_options(
+        name, {"--metric": metric, "--dataset": dataset, "--data": data, "--network": network, "--full": full}
+    )
     with drawing.style():
         written: list[Path] = []
         if name.endswith(".toml"):
@@ -119,6 +122,18 @@ def figure(
                 paper, which, Path(out), Path(results), dataset, data, network, full, workers, device, force
             )
     options.print_answer(as_json, "figure", {}, written=written)
+
+
+def _check_options(name: str, given: Mapping[str, object]) -> None:
+    """Refuse options that change nothing: those of a paper's figures for other figures, and a metric without a file."""
+    if name.endswith(".toml"):
+        legal: tuple[str, ...] = ("--metric",)
+    elif name in _datasets():
+        legal = ("--data",)
+    else:
+        legal = () if name.partition("/")[0] in (ATLAS, REFERENCES) else ("--dataset", "--data", "--network", "--full")
+    if wrong := [option for option, value in given.items() if value and option not in legal]:
+        raise FedboundsError(f"{', '.join(wrong)} changes nothing for {name}; leave it out")
 
 
 def _atlas() -> Picture:

@@ -47,6 +47,22 @@ def test_the_command_draws_a_data_set_by_its_name(tmp_path):
     assert status == 2 and "missing file train_32x32.mat" in error
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("glyphs", ["--network", "mlp"]),
+        ("tightness", ["--dataset", "digits"]),
+        ("references/gap", ["--full"]),
+        ("fedmrn/operators", ["--metric", "loss"]),
+        ("examples/sweep.toml", ["--dataset", "glyphs"]),
+    ],
+)
+def test_an_option_that_changes_nothing_is_refused(name, options, tmp_path):
+    status, _, error = run("figure", name, *options, "--out", str(tmp_path / "x.png"))
+    assert status == 2 and f"{options[0]} changes nothing for {name}; leave it out" in error
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_figure_in_a_directory_is_called_by_its_name(tmp_path):
     status, printed, _ = run("figure", "glyphs", "--out", str(tmp_path))
     assert status == 0 and (tmp_path / "glyphs.png").is_file() and "glyphs.png" in printed
