@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.paper_gallery import SECONDS, series
-from fedbounds.figures.charts.plateau import Plateau, describe_length, find_plateau
+from fedbounds.figures.charts.plateau import Plateau, describe_length, find_plateau, finite_seeds
 from fedbounds.figures.charts.significance import (
     LEVEL,
     AnyTest,
@@ -85,7 +86,7 @@ class Limits:
         return replace(self, plateaus=plateaus | differences, seconds=seconds)
 
     def _difference(self, test: Test) -> Plateau | None:
-        """The plateau of a difference of two settings that is found by seed; None if records differ.
+        """The plateau of a difference of two settings that is found by seed, at the rounds of the first.
 
         Levels of which seeds have very different values may move while their difference is precise.
         """
@@ -93,10 +94,10 @@ class Limits:
         if test.unpaired or test.p > LEVEL or len(pair) != 2 or not {*pair} <= {*self.curves}:
             return None
         (rounds, one), (others, other) = (self.curves[name] for name in pair)
-        if {*pair} & {*self.moving} or one.shape != other.shape or not np.allclose(rounds, others):
+        if {*pair} & {*self.moving} or len(one) != len(other):
             return None
-        gaps = one - other
-        finite = gaps[np.isfinite(gaps).all(axis=1)]  # accuracies of seeds that diverged count as chance
+        gaps = one - np.array([np.interp(rounds, others, row) for row in other])
+        finite = finite_seeds(rounds, gaps, self.window)  # accuracies of seeds that diverged count as chance
         return find_plateau(rounds, finite, self.window, small=inf if test.tolerance else 1)
 
     def __or__(self, other: Limits) -> Limits:
@@ -331,6 +332,8 @@ def limits_of(
     The window may be shorter than the distance of two records: then it has the last record. With `steps`, the local
     steps of a round, lengths and the window are in iterations.
     """
+    if wrong := [str(k) for k in runs if " - " in str(k)]:
+        raise FedboundsError(f"{wrong[0]!r} has ' - ', which differences have: give the setting another name")
     curves = {str(k): series(of, metric) for k, of in runs.items()}
     curves = {name: (rounds * (steps or 1), values) for name, (rounds, values) in curves.items()}
     shares = metric.endswith(SHARES)

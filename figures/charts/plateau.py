@@ -68,7 +68,7 @@ def find_plateau(
     Args:
         rounds: of the records, (points,).
         values: of the judged quantity, (seeds, points). Seeds that diverged are left out of shares; a loss is infinite
-            with one of them, and needs no plateau.
+            with one of them, and needs no plateau. Records before the last half (and its window) are not looked at.
         window: the last rounds, over which a level is averaged.
         shares: whether values are shares, such as accuracies: then 5 % of the smaller of both shares counts.
         small: the share of the level that counts instead of 5 %; for a difference all of it, as it would be reversed.
@@ -81,13 +81,13 @@ def find_plateau(
         >>> slow.reached, round(slow.needed, -3)
         (False, 2000.0)
     """
-    finite = values[np.isfinite(values).all(axis=1)]
     first, last = float(rounds[0]), float(rounds[-1])
+    finite = finite_seeds(rounds, values, window)
     if not len(finite) or (len(finite) < len(values) and not shares):
         return Plateau(int(last), 0.0, 0.0, last)
     if last == first:
         return Plateau(int(last), inf, 0.0, last, False)
-    width = max(window, float(np.diff(rounds).max(initial=0)))  # no window is without a record
+    width = _width(rounds, window)
 
     def level(share: float) -> np.ndarray:
         end = first + share * (last - first)
@@ -121,6 +121,17 @@ def find_plateau(
         middle = (short + long) / 2
         short, long = (middle, long) if moved * movement(middle) > error * movement(1) else (short, middle)
     return Plateau(int(last), moved, error, max(least, first + (last - first) * long))
+
+
+def finite_seeds(rounds: np.ndarray, values: np.ndarray, window: float) -> np.ndarray:
+    """The seeds of which every value in the last half of a run, and in a window before it, is finite."""
+    used = rounds > (rounds[0] + rounds[-1]) / 2 - _width(rounds, window)
+    return values[np.isfinite(values[:, used]).all(axis=1)]
+
+
+def _width(rounds: np.ndarray, window: float) -> float:
+    """The width of a window that has a record wherever it ends."""
+    return max(window, float(np.diff(rounds).max(initial=0)))
 
 
 def _is_small(changes: np.ndarray, most: float, chance: float) -> bool:

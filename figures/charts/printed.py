@@ -69,12 +69,6 @@ def are_above_all(column: Column, some: Sequence[str], others: Sequence[str]) ->
     return means_finding(all(one.by_means for one in found), (part for one in found for part in one.parts))
 
 
-def is_within(column: Column, one: str, other: str, distance: float) -> PartialFinding:
-    """Whether two printed means differ by no more than a distance, in six digits."""
-    gap = round(abs(column[one].mean - column[other].mean), 6)
-    return means_finding(gap <= distance, [column[one].near(column[other], distance)])
-
-
 def is_alike(column: Column, one: str, other: str) -> PartialFinding:
     """Whether the larger of two printed means is at most 10 % above the smaller."""
     low, high = sorted((column[one].mean, column[other].mean))

@@ -327,23 +327,26 @@ class DivergenceTest:
     @cached_property
     def p(self) -> float:
         """Twice the probability that all that diverged are on one side."""
-        return self._p(self.seeds, self.others)
+        return float(self._p(np.array(self.diverged), self.seeds, self.others))
 
-    def _p(self, seeds: int, others: int) -> float:
-        diverged, total = round(self.diverged / self.seeds * seeds), seeds + others
+    @staticmethod
+    def _p(diverged: np.ndarray, seeds: int, others: int) -> np.ndarray:
+        def logarithms(n: int) -> np.ndarray:  # of the binomial coefficients n over `diverged`
+            return -(np.log(n + 1) + betaln(n - diverged + 1, diverged + 1))
 
-        def logarithm(n: int) -> float:  # of the binomial coefficient n over `diverged`
-            return -float(np.log(n + 1) + betaln(n - diverged + 1, diverged + 1))
-
-        return float(min(1.0, 2 * np.exp(logarithm(seeds) - logarithm(total))))
+        return np.minimum(1.0, 2 * np.exp(logarithms(seeds) - logarithms(seeds + others)))
 
     def seeds_needed(self, level: float) -> float:
-        """The least number of seeds on either side that would decide at the same share."""
-        return least_number(lambda seeds: float(self._p(seeds, seeds) <= level), self.seeds)
+        """The least number of seeds on either side that would decide with power 0.8 at the same share."""
+        return least_number(lambda seeds: self._power(seeds, seeds, level), self.seeds)
 
     def is_powered(self, level: float) -> bool:
-        """Whether these seeds decide."""
-        return self.p <= level
+        """Whether these seeds decide at a share like this one with power 0.8 at a level."""
+        return self._power(self.seeds, self.others, level) >= POWER
+
+    def _power(self, seeds: int, others: int, level: float) -> float:
+        deciding = np.flatnonzero(self._p(np.arange(seeds + 1), seeds, others) <= level)
+        return float(bdtrc(deciding[0] - 1, seeds, self.diverged / self.seeds)) if len(deciding) else 0.0
 
     def detectable(self, level: float) -> float:
         """Not defined for shares: nan."""

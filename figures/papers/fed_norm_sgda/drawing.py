@@ -146,7 +146,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def accuracy(self, traces: Sequence[Trace], metric: str) -> np.ndarray:
         """The accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
-        return final_accuracy(traces, metric, self.scale.last, 0.1 if metric == ex.ACCURACY[ex.ROBUST] else 0.0)
+        return final_accuracy(traces, metric, self.scale.last, CHANCE[metric])
 
     def rounds_to_target(self, traces: Sequence[Trace]) -> np.ndarray:
         """The first round at which the test accuracy reaches the target, (seeds,); infinite if never."""
@@ -280,6 +280,7 @@ def describe_rounds(found: np.ndarray) -> str:
 
 PHI_WORDS = {ex.ROBUST: "$\\Phi$, from below by attack", ex.FAIR: "$\\Phi$, exact"}
 ACCURACY_WORDS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "test accuracy, worst class"}
+CHANCE = {ex.ACCURACY[ex.ROBUST]: 0.1, ex.ACCURACY[ex.FAIR]: 0.0}
 
 
 @dataclass(frozen=True)
@@ -294,8 +295,11 @@ class Compared:
     predicted: Mapping[str, np.ndarray]
 
     def ends(self, metric: str) -> dict[str, np.ndarray]:
-        """The mean over the last tenth of the rounds, (seeds,), by method."""
-        return {label: stretches(traces, self.scale.last, metric)[1] for label, traces in self.runs.items()}
+        """The mean over the last tenth of the rounds, (seeds,), by method; an accuracy of a diverged run is chance."""
+        last = self.scale.last
+        if metric in CHANCE:
+            return {label: final_accuracy(v, metric, last, CHANCE[metric]) / 100 for label, v in self.runs.items()}
+        return {label: stretches(traces, last, metric)[1] for label, traces in self.runs.items()}
 
     def moves(self, label: str) -> tuple[float, float]:
         """The relative change of a method's Phi between the last two tenths, and its standard error."""

@@ -53,8 +53,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def runs_of(self, labels: Sequence[str], split: str) -> dict[str, list[Trace]]:
         """Methods on a partition, each with its tuned settings."""
-        tuned = self.tune([ex.AS_IN.get(label, label) for label in labels], split)
-        methods = {label: ex.method(self.scale, label, tuned[ex.AS_IN.get(label, label)].winner) for label in labels}
+        methods = {label: ex.method(self.scale, label, one.winner) for label, one in self.tune(labels, split).items()}
         return self.run(ex.training_sweep(self.scale, methods, split, self.data))
 
     @cached_property
@@ -64,8 +63,8 @@ class Gallery(PaperGallery[ex.Scale]):
 
     @cached_property
     def convolutional(self) -> Gallery:
-        """The same with convolutions and batch normalization."""
-        return self.at(ex.convolutional(self.scale))
+        """The same with convolutions."""
+        return self.at(ex.convolutional(self.scale), self.data)
 
     @cached_property
     def on_digits(self) -> Gallery:
@@ -76,16 +75,6 @@ class Gallery(PaperGallery[ex.Scale]):
     def sequential(self) -> Gallery:
         """The same on text."""
         return self.at(ex.sequential(self.scale))
-
-    def with_convolutions(self) -> Picture:
-        """Table 1 with a small network of the paper's kind."""
-        here = self.convolutional
-        runs = here.runs_of(here.scale.labels, ex.LABELS)
-        found = {k: {"": here.accuracy(v)} for k, v in runs.items()}
-        title = "Table 1 with convolutions and batch normalization, on Non-IID-2"
-        note = "Factors, shifts and running statistics of the normalization travel in full precision, as in the paper."
-        caption = f"{title}. {note} {here._note()}{here._movement(runs)}"
-        return dot_chart(title, {"": found}, "test accuracy in %", caption, here._provenance([ex.LABELS]))
 
     @cached_property
     def ablation(self) -> dict[str, list[Trace]]:
@@ -123,13 +112,13 @@ class Gallery(PaperGallery[ex.Scale]):
         assert each is not None  # all these messages have one length
         return each * self.scale.participants * np.asarray(round_) / 1e6
 
-    def table_1(self) -> Picture:
-        """Accuracies on three partitions."""
+    def table_1(self, how: str = "") -> Picture:
+        """Accuracies on three partitions; `how` ends the title."""
         values = {
             split: {label: {"": self.accuracy(traces)} for label, traces in runs.items()}
             for split, runs in self.by_partition.items()
         }
-        title = "Table 1: test accuracy on three partitions"
+        title = f"Table 1: test accuracy on three partitions{how}"
         note = "Bars are a standard deviation over seeds; a seed's split is the same for all methods."
         caption = f"{title}. {note} {self._note()}{self._movement(self._in_partitions)}"
         return dot_chart(title, values, "%", caption, self._provenance(ex.PARTITIONS))
@@ -161,13 +150,11 @@ class Gallery(PaperGallery[ex.Scale]):
         note = (
             f"Of the last {ex.TEXT_STEPS} characters, held as an image; a client has what one speaker says, a seed its "
             "own language. Bars are a standard deviation over seeds. "
-            f"{ex.NO_PM}, which the authors' code has here, runs with the settings of {ex.MRN}. Segmentation is not "
-            "done."
+            f"The authors' code has {ex.NO_PM} here. Segmentation is not done."
         )
-        labels = [label for label in ex.ON_TEXT if label not in ex.AS_IN]
         return dot_chart(title, {"": found}, "test accuracy in %", f"{title}. {note} {here._note()}"
                          f"{here._movement(here.runs_of(ex.ON_TEXT, ex.SPEAKERS))}",
-                         here._provenance([ex.SPEAKERS], labels))  # fmt: skip
+                         here._provenance([ex.SPEAKERS]))  # fmt: skip
 
     def lacks(self) -> dict[str, np.ndarray]:
         """Accuracy minus that of FedAvg, summed over the partitions, (seeds,), by method."""
@@ -213,11 +200,11 @@ class Gallery(PaperGallery[ex.Scale]):
         title = "Figure 4: FedMRN and what is left without its parts, on Non-IID-2"
         note = (
             "SM: random masks, else those of the signs; PM: masks come in step by step, else at once; FedAvg w. SM: "
-            "masks after the training. What lacks a part has FedMRN's settings, the others have their own."
+            "masks after the training."
         )
         return dot_chart(title, {"": found}, "test accuracy in %", f"{title}. {note} {self._note()}"
                          f"{self._movement(self.ablation)}",
-                         self._provenance([ex.LABELS], [k for k in ex.ABLATION if k not in ex.AS_IN]))  # fmt: skip
+                         self._provenance([ex.LABELS], ex.ABLATION))  # fmt: skip
 
     def figure_5(self) -> Picture:
         """Accuracy against the amplitude of the noise, on digits."""
@@ -301,7 +288,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "table-1": Gallery.table_1,
     "table-2": Gallery.table_2,
     "table-3": Gallery.table_3,
-    "table-1-cnn": Gallery.with_convolutions,
+    "table-1-cnn": lambda gallery: gallery.convolutional.table_1(" with convolutions"),
     "figure-3": Gallery.figure_3,
     "bits": Gallery.bits,
     "figure-4": Gallery.figure_4,

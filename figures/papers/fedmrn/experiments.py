@@ -23,7 +23,6 @@ TERNGRAD, DRIVE, EDEN = "TernGrad", "DRIVE", "EDEN"
 MRN, MRNS = "FedMRN", "FedMRNS"
 METHODS = (FEDAVG, FEDPM, FEDSPARSIFY, SIGN, FIXED_SIGN, TOP_K, TERNGRAD, DRIVE, EDEN, MRN, MRNS)
 NO_SM, NO_PM, NO_PSM, POST = "FedMRN w.o. SM", "FedMRN w.o. PM", "FedMRN w.o. PSM", "FedAvg w. SM"
-FEW = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, MRNS)  # of the table with convolutions
 ON_TEXT = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, NO_PM)  # the last is the variant of the authors' code for Table 3
 ABLATION = (MRN, NO_PM, NO_SM, NO_PSM, POST, SIGN, FIXED_SIGN)
 
@@ -54,19 +53,18 @@ KINDS: Mapping[str, dict[str, Any]] = {
 # amplitudes and FedPM's
 START, START_OF_SCORES = 0.1, 100.0
 MASKED_START: Mapping[str, TunedSetting] = {
-    MRN: {"local_step_size": 0.3, "amplitude": 0.1},
+    **{label: {"local_step_size": 0.3, "amplitude": 0.1} for label in (MRN, NO_SM, NO_PM, NO_PSM)},
     MRNS: {"local_step_size": 0.3, "amplitude": 0.05},
     FIXED_SIGN: {"local_step_size": START, "amplitude": 0.03},
     POST: {"local_step_size": START, "amplitude": 0.1},
 }
 TEXT_START: TunedSetting = {"local_step_size": 3.0}
 MASKED_TEXT_START: Mapping[str, TunedSetting] = {
-    MRN: {**TEXT_START, "amplitude": 0.3},
+    **{label: {**TEXT_START, "amplitude": 0.3} for label in (MRN, NO_PM)},
     FIXED_SIGN: {**TEXT_START, "amplitude": 0.1},
 }
 PAPER_NETWORKS = ("cnn4-bn", "cnn8-bn")  # the paper's
 TEXT_STEPS = 10  # characters that are seen
-AS_IN = {NO_SM: MRN, NO_PM: MRN, NO_PSM: MRN}  # whose settings a variant has
 LAWS = ("uniform", "gaussian", "bernoulli")
 PAPER_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)  # of 10^-2, in the paper's Figure 5
 SHARES = (1 / 64, 1 / 32, *PAPER_SHARES, 4.0, 8.0)  # of FedMRN's tuned amplitude, in ours
@@ -140,6 +138,21 @@ SCALES = {
     "cifar-10": Scale("cifar-10", "fedau-cifar-10", 60, 20, 64, 15, augmentation=("crop", "flip")),
     "cifar-100": Scale("cifar-100", "fedau-cifar-100", 60, 20, 64, 15, augmentation=("crop", "flip")),
 }
+CONVOLUTIONS = Scale(
+    "glyphs",
+    "cnn-small",
+    150,
+    80,
+    10,
+    15,
+    50,
+    5,
+    tuning_seeds=1,
+    tuning_rounds=42,
+    size=(4_000, 1_000, 14),
+    record_every=3,
+    weight_decay=0.02,
+)
 FULL = {  # rounds, and the local steps of 10 epochs
     "glyphs": (100, 100),
     "digits": (100, 10),
@@ -174,9 +187,11 @@ def on_digits(scale: Scale) -> Scale:
 
 
 def convolutional(scale: Scale) -> Scale:
-    """The scale on digits with a quarter of the filters of the paper's four convolutions, and fewer rounds."""
-    few = replace(on_digits(scale), network="cnn4-bn-small", labels=FEW, local_steps=scale.local_steps)
-    return _at_most(few, FEWER_ROUNDS)
+    """The scale of Table 1 with convolutions: on glyphs one of its own, else with a small network unless it has one."""
+    if scale == SCALES["glyphs"]:
+        return CONVOLUTIONS
+    network = CONVOLUTIONS.network if scale.network in ("mlp", "linear") else scale.network
+    return _at_most(replace(scale, network=network), FEWER_ROUNDS)
 
 
 def sequential(scale: Scale) -> Scale:

@@ -14,7 +14,7 @@ from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import FigureClaim, Limits, describe_level, levels_by_name
 from fedbounds.figures.charts.paper_gallery import series
-from fedbounds.figures.charts.significance import ALIKE, Level, Part, Test, all_agree
+from fedbounds.figures.charts.significance import ALIKE, Level, Part, Test, all_agree, is_above_zero
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs as exact
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_bound_in_time, bound_in_time, steps_up_to
@@ -186,7 +186,7 @@ def is_earlier(source: str, where: str, runs: Runs, metric: str, latency: float,
 
 
 def is_gap_growing(source: str, where: str, runs: Runs, metric: str) -> FigureClaim:
-    """Whether the lead of others over Q = 1 is larger on slow links than on fast ones when the first run ends.
+    """Whether others lead over Q = 1 on slow links when the first run ends, and by more than on fast ones.
 
     On fast links runs have ended by then, so that their ends must be a plateau.
     """
@@ -205,7 +205,7 @@ def is_gap_growing(source: str, where: str, runs: Runs, metric: str) -> FigureCl
         source,
         f"the lead over Q = 1 at a time grows with the latency ({where})",
         f"at {when:.0f}: {told_}",
-        all_agree(slow[Q].above(quick[Q]) for Q in quick),
+        all_agree(part for Q in quick for part in (is_above_zero(slow[Q]), slow[Q].above(quick[Q]))),
         f"Text on {source}: at a given time the gap between Q > 1 and Q = 1 grows with the latency",
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.figures.charts.claims import (
     FigureClaim,
     Limits,
@@ -124,6 +125,9 @@ def test_seeds_that_diverged_are_left_out_and_one_seed_shows_no_plateau():
     assert not find_plateau(ROUNDS, values[1:2], 50).reached
     assert find_plateau(ROUNDS, np.full((2, 101), np.nan), 50).reached  # nothing moves
     assert not find_plateau(ROUNDS[:1], values[:, :1], 50).reached
+    early = SEEDS + ROUNDS / 1000
+    early[:, :40] = np.nan  # before the last half: no run that ends so has diverged
+    assert find_plateau(ROUNDS, early, 50) == find_plateau(ROUNDS, SEEDS + ROUNDS / 1000, 50)
 
 
 @pytest.mark.parametrize("time", [150, 250, 400])
@@ -185,7 +189,7 @@ def test_what_diverged_decides_though_other_runs_still_move(tmp_path):
     assert row["comparisons"].startswith("b: not finite in 5 of 5 seeds, the other in 0 of 5, p 0.0079")
     lost[0].arrays["loss"][:2] = 1.0
     (claim,) = limits_of("cnn", ["cnn"], traces, 50, "loss").apply([claim_on(traces)])
-    assert (claim.verdict, claim.note) == ("inconclusive", "about 8 seeds would tell")
+    assert (claim.verdict, claim.note) == ("inconclusive", "about 10 seeds would tell")
 
 
 def test_the_difference_of_compared_runs_must_be_at_its_plateau():
@@ -204,6 +208,57 @@ def test_the_difference_of_compared_runs_must_be_at_its_plateau():
     traces["a"][0].arrays["loss"] -= falling - 0.53
     (level_,) = limits_of("cnn", ["cnn"], traces, 50, "loss").apply([claim_on(traces)])
     assert level_.verdict == "not reproduced"
+
+
+def rising_pair(gap, ids=0):
+    """Two runs, which seeds set far apart, and the first of which is higher by a gap (points,)."""
+    rng = np.random.default_rng(ids)
+    return {k: runs(0.5 + more + 9 * SEEDS + 0.001 * rng.standard_normal((5, 101)))
+            for k, more in (("a", gap), ("b", 0 * ROUNDS))}  # fmt: skip
+
+
+def test_records_at_other_rounds_still_show_that_a_difference_moves():
+    traces = rising_pair(0.02 + 0.05 * ROUNDS / 1000)
+    arrays = traces["b"][0].arrays
+    fewer = {**arrays, "round": ROUNDS[::4] + 0.0, "loss": arrays["loss"][:, ::4]}
+    for other in (arrays, fewer, {**fewer, "round": fewer["round"] * 1.0001}):
+        both = {"a": traces["a"], "b": [SimpleNamespace(arrays=other)]}
+        (claim,) = limits_of("cnn", ["cnn"], both, 50, "loss").apply([claim_on(both)])
+        assert claim.here.agrees is False and claim.verdict == NOT_TESTED and {*claim.limits.moving} == {"b - a"}
+
+
+@pytest.mark.parametrize(("size", "reached"), [(0.5, True), (2.0, False)])
+def test_a_difference_may_not_move_so_that_it_could_be_reversed(size, reached):
+    """Its interval must exclude a movement as large as the difference, unless equality within a tolerance is asked."""
+    apart = 20 * np.linspace(-1, 1, 5)[:, None]
+    changes = size * np.outer([1, -0.5, 1, -0.5, 1], ROUNDS > 900)
+    traces = {"a": runs(1.5 + apart + changes), "b": runs(0.5 + apart + 0 * ROUNDS)}
+    limits = limits_of("cnn", ["cnn"], traces, 50, "loss")
+    b = Level.from_values(apart[:, 0], "b")
+    test = Level.from_values(apart[:, 0] + [1.0, 1.9, 0.1, 1.6, 0.4], "a").above(b)
+    assert 0.04 < test.p < 0.05 and not limits.moving
+    assert limits._difference(test).reached == reached
+    assert limits._difference(replace(test, tolerance="within 0.1")).reached
+
+
+def test_a_setting_may_not_be_called_like_a_difference():
+    with pytest.raises(FedboundsError, match="'b - c' has ' - ', which differences have: give the setting another"):
+        limits_of("", (), {"a": runs(0 * ROUNDS), "b - c": runs(ROUNDS / 1000)}, 50, "loss")
+
+
+@pytest.mark.parametrize(("metric", "share"), [("test_accuracy", True), ("test_f1", True), ("train_loss", False)])
+def test_of_shares_the_smaller_of_both_sides_counts(metric, share):
+    """A movement of 0.02 is 2 % of 0.97 and two thirds of the 0.03 that are missing."""
+    changes = np.array([0.016, 0.019, 0.02, 0.021, 0.024]) * np.array([1, -1, 1, -1, 1])
+    values = 0.97 + np.outer(changes, ROUNDS > 900)
+    runs_of = {"a": [SimpleNamespace(arrays={"round": ROUNDS, metric: values})]}
+    plateau = limits_of("", (), runs_of, 50, metric).plateaus["a"]
+    assert plateau == find_plateau(ROUNDS, values, 50, shares=share) and plateau.still == (not share)
+
+
+def test_levels_are_of_the_last_window_and_of_scores_what_they_lack():
+    runs_of = [SimpleNamespace(arrays={"round": ROUNDS, "test_f1": np.tile(ROUNDS / 1000, (2, 1)), "seed": [0, 1]})]
+    assert level(runs_of, 50, "test_f1").mean == pytest.approx(1 - np.mean([0.96, 0.97, 0.98, 0.99, 1.0]))
 
 
 def test_a_difference_of_accuracies_needs_a_plateau_though_a_seed_diverged():

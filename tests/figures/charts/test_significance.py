@@ -159,11 +159,17 @@ def test_a_side_that_diverged_is_compared_by_fishers_test_unless_both_diverged()
         ]
         p = stats.fisher_exact([[diverged, 6 - diverged], [0, 6]]).pvalue
         assert [one.p for one in found] == pytest.approx([p] * 7)
-        agrees = [True, False, False, False, True, False, True] if diverged >= 5 else [None] * 7
+        shown, opposite = (True if diverged >= 5 else None), (False if diverged == 6 else None)  # 5 of 6: power 0.74
+        agrees = [shown, opposite, opposite, opposite, shown, opposite, shown]
         assert [decide(one).agrees for one in found] == agrees
         assert lost.below(lost) is None and lost.alike(lost) is None
     few = DivergenceTest("b", 1, 2, 2, True)
-    needed = next(n for n in range(2, 99) if stats.fisher_exact([[n // 2, n - n // 2], [0, n]]).pvalue <= LEVEL)
+
+    def power(n):  # for n seeds on either side, of which half diverge on one
+        decided = [k for k in range(n + 1) if stats.fisher_exact([[k, n - k], [0, n]]).pvalue <= LEVEL]
+        return stats.binom.pmf(decided, n, 0.5).sum()
+
+    needed = next(n for n in range(2, 99) if power(n) >= 0.8)
     assert few.seeds_needed(LEVEL) == needed and decide(few).power == f"about {needed} seeds would tell"
 
 
@@ -256,6 +262,9 @@ def test_an_opposite_needs_power_for_a_difference_like_the_measured_one():
     assert decide(clear).agrees is False and decide(weak).agrees is None and weak.p < LEVEL
     assert decide(is_above_zero(Level.from_values(planted(0.03)))).agrees is True  # the claim itself needs significance
     assert decide(weak).seeds_needed > 5
+    first, *rest = (is_above_zero(Level.from_values(-planted(p))) for p in (0.012, 0.013, 0.014))
+    assert decide(first).agrees is False  # with power at 5 %, without at the level that Holm's method leaves
+    assert holm([first, *rest])[first.key].p < LEVEL and decide(first, holm([first, *rest])).agrees is None
     test = is_above_zero(Level.from_values(planted(0.03)))
     found = replace(test.gap, mean=test.detectable(LEVEL))
     assert stats.nct.sf(stats.t.isf(LEVEL / 2, 4), 4, found.mean / found.error) == pytest.approx(0.8, abs=1e-6)

@@ -129,6 +129,20 @@ def test_what_is_predicted_is_of_digits_whatever_is_drawn():
     assert plateau.digits_scale(ex.SMOKE) == ex.SMOKE
 
 
+def test_a_method_that_diverges_has_the_accuracy_of_chance(gallery):
+    one = gallery.fair_methods[0]
+    lost = [replace(t, arrays={k: np.full_like(v, np.nan) if v.dtype.kind == "f" and k != "round" else v
+                               for k, v in t.arrays.items()}) for t in one.runs[ex.NAIVE]]  # fmt: skip
+    found = replace(one, runs={**one.runs, ex.NAIVE: lost})
+    assert (found.ends(ex.ACCURACY[ex.FAIR])[ex.NAIVE] == 0).all() and np.isnan(
+        found.ends(ex.PHI[ex.FAIR])[ex.NAIVE]
+    ).all()
+    better, smaller = (
+        c for c in found.claims("Figure 5", ()) if c.text.endswith(" SGDA (E = 5)") or "Local SGDA (" in c.text
+    )
+    assert better.here.towards and smaller.here.agrees is not False
+
+
 def test_every_method_has_the_same_budget_and_the_same_start_on_other_seeds(gallery):
     picture = draw(gallery, "figure-5")
     assert all(np.isfinite(c.y).all() and c.low is not None for c in picture.curves)

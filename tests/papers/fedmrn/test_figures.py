@@ -30,6 +30,7 @@ from fedbounds.figures.papers.fedmrn.claims import (
     printed_claims,
     simulated_claims,
     table_1,
+    table_1_claims,
     text_claims,
     trained_claims,
 )
@@ -130,6 +131,28 @@ def test_the_full_scale_is_the_papers(dataset):
     assert scale.local_steps == 10 * -(-samples[dataset] // 64)
 
 
+@pytest.mark.parametrize("dataset", ex.SCALES)
+def test_the_table_with_convolutions_has_the_same_rows_and_columns(dataset):
+    scale = ex.convolutional(ex.scale_of(dataset))
+    assert scale.network not in ("mlp", "linear") and scale.labels == ex.METHODS and scale.seeds == 5
+    assert scale.last % scale.record_every == scale.rounds % scale.record_every == 0
+    assert (scale.tuning_rounds or scale.rounds) % scale.record_every == 0
+    if dataset == ex.CONVOLUTIONS.dataset:  # 80 local steps are 10 epochs, as in the paper
+        assert scale.local_steps * scale.batch == 10 * scale.size[0] // scale.clients == 800
+
+
+def test_the_claims_about_the_table_with_convolutions_name_it(gallery):
+    small = replace(ex.SMOKE, dataset="glyphs", size=(240, 60, 14), labels=(ex.FEDAVG, ex.MRN, ex.MRNS, ex.SIGN))
+    here = Gallery(gallery.results, scale=replace(small, rounds=2, record_every=1)).convolutional
+    found = table_1_claims(here, "Table 1, convolutions")
+    assert {claim.source for claim in found} == {"Table 1, convolutions"} and len(found) == 3 * 4 + 4
+    assert here.scale.network in draw(here, "table-1").caption
+    assert {str(k) for claim in found for k in claim.limits.plateaus if " - " not in k} <= {
+        *here.scale.labels,
+        *ex.PARTITIONS,
+    }
+
+
 def test_every_seed_has_its_own_split_and_every_method_the_same():
     methods = {label: ex.method(ex.SMOKE, label, ex.start(label)) for label in ex.METHODS}
     judged, tuning = (ex.training_sweep(ex.SMOKE, methods, ex.LABELS, tuning=some) for some in (False, True))
@@ -161,9 +184,9 @@ def test_what_is_tuned_is_the_step_and_of_masked_noise_its_amplitude():
     setting = {"local_step_size": 0.2, "amplitude": 0.03}
     sign, masked = (ex.method(ex.SMOKE, label, setting) for label in (ex.FIXED_SIGN, ex.MRN))
     assert sign["compressor"]["amplitude"] == masked["amplitude"] == 0.03 and sign["compressor"]["law"] == "bernoulli"
-    searched = {*ex.METHODS, *ex.ABLATION} - {*ex.AS_IN}
+    searched = {*ex.METHODS, *ex.ABLATION}
     amplitudes = {label for label in searched if "amplitude" in ex.start(label)}
-    assert amplitudes == {ex.MRN, ex.MRNS, ex.FIXED_SIGN, ex.POST}
+    assert amplitudes == {*ex.ABLATION, ex.MRNS} - {ex.SIGN}
     assert len(ex.method(ex.SMOKE, ex.NO_PSM, setting)) == 7 and len(masked) == 5  # kind, masks and what is tuned
     assert {*ex.METHODS} == set().union(*COMPARED.values())
 
@@ -197,7 +220,6 @@ def test_the_papers_sentences_are_judged_by_its_own_tables():
     found = {(claim.source, claim.text): (claim.agrees, claim.measured) for claim in correct(printed_claims())}
     one = "Table 1 as printed"
     assert found[one, "FedMRN is better than every method but FedAvg"] == (True, "12 of 12 columns")
-    assert found[one, "FedMRN is within 0.7 points of FedAvg"] == (True, "12 of 12 columns")
     assert found[one, "EDEN is better than DRIVE"][0] is None  # 91.4 against 91.6 with deviations of 0.2 and 0.1
     uneven = (False, "11 of 12 columns; not CIFAR-100 Non-IID-1")  # 39.2 against 47.6
     assert found[one, "SignSGD and Top-k are about equal (our border: 10%)"] == uneven
