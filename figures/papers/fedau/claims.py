@@ -22,7 +22,7 @@ from fedbounds.figures.charts.printed import (
     is_decreasing,
     printed_claim,
 )
-from fedbounds.figures.charts.significance import Level, PartialFinding, all_agree, any_agrees
+from fedbounds.figures.charts.significance import Level, PartialFinding, all_agree, any_agrees, is_above_zero
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates
 from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Gallery
@@ -145,7 +145,7 @@ def table_d_1_1(where: str, found: Mapping[float, Found]) -> list[FigureClaim]:
             for alpha, v in found.items()
         }
         measured = "; ".join(f"alpha_p = {alpha:g}: {gain.mean:.2f}" for alpha, gain in gains.items())
-        grows = all_agree(a.above(b) for a, b in pairwise(gains.values()))
+        grows = all_agree([is_above_zero(gains[min(gains)]), *(a.above(b) for a, b in pairwise(gains.values()))])
         text = f"FedAU's lead over {other} grows with heterogeneity ({where})"
         claims.append(FigureClaim("Table D.1.1", text, measured, grows, SAID["heterogeneity"]))
     return claims

@@ -208,6 +208,8 @@ def test_generally_is_three_quarters_of_the_columns_and_never_an_equal_one():
 def test_the_other_claims_are_judged_by_what_was_measured():
     leads = {0.01: numbers(a=0, b=9, c=5, d=1, e=0, f=0, g=0), 1.0: numbers(a=0, b=9, c=8, d=0, e=0, f=0, g=0)}
     assert [c.agrees for c in table_d_1_1("here", leads)] == [True, False]
+    behind = {0.01: numbers(a=0, b=3, c=5, d=6, e=0, f=0, g=0), 1.0: numbers(a=0, b=3, c=7, d=8, e=0, f=0, g=0)}
+    assert [c.agrees for c in table_d_1_1("here", behind)] == [False, False]  # it lacks less, but does not lead
     assert [c.agrees for c in table_d_6_1("here", numbers(a=0, b=9, c=8, d=7, e=1, f=2, g=3))] == [True, True]
     assert [c.agrees for c in table_d_6_1("here", numbers(a=9, b=8, c=7, d=3, e=4, f=2, g=3))] == [True, False]
 

@@ -200,9 +200,17 @@ def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     never = said.is_earlier("", "", {1: slow, 2: ramp(*4 * [[0.0, 2.0, 2.0, 2.0]])}, "metric", 10.0, 2.5)
     assert never.agrees is False and never.measured.endswith("time of Q = 2: not reached")
     one, two = ramp(*4 * [[*np.linspace(0, 1, 7)]]), ramp(*([0.0, 0.3, 0.6, 0.9 + k / 100] for k in (0, 0, 1, 1)))
-    claim = said.is_gap_growing("", "", {1: one, 2: two}, "metric")  # 12 rounds of one step against 6 of two
+    assert (
+        said.first_time({1: one, 2: two}, "metric", 0.6) == 4 * 302
+    )  # the fourth round of two steps, before 3.6 * 301
+    assert said.first_time({1: one, 2: two}, "metric", 2.0) == np.inf
+    claim = said.is_gap_growing("", "", {1: one, 2: two}, "metric", 1812)  # 12 rounds of one step against 6 of two
     assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095, then +0.403"
-    assert said.is_gap_growing("", "", {1: two, 2: one}, "metric").agrees is False
+    assert said.is_gap_growing("", "", {1: two, 2: one}, "metric", 1812).agrees is False
+    assert said.is_gap_growing("", "", {1: one, 2: two}, "metric", np.inf).agrees is None
+    behind = {1: ramp(*[[0.0, 0.5, 0.6, 0.7]] * 4), 2: ramp(*([0.0, *[0.45 + k / 1000] * 3] for k in range(4)))}
+    less = said.is_gap_growing("", "", behind, "metric", 604)  # by 0.05 on slow links, by 0.25 on fast ones
+    assert less.agrees is False and less.measured == "at 604: Q = 2: -0.248, then -0.049"
 
 
 def test_a_falling_loss_converges_and_one_that_ends_higher_does_not() -> None:
