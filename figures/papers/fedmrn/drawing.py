@@ -267,8 +267,9 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def _note(self) -> str:
         rounds = f" in {self.scale.tuning_rounds} rounds" if self.scale.tuning_rounds else ""
+        seeds = "one other seed" if self.scale.tuning_seeds == 1 else f"{self.scale.tuning_seeds} other seeds"
         return (
-            f"Each method has the best settings of one search on {self.scale.tuning_seeds} other seeds"
+            f"Each method has the best settings of one search on {seeds}"
             f"{rounds}, by training accuracy: {self.scale.budget} settings ({self.scale.extensions} more where the "
             "best stays at an edge) "
             f"from {self.scale.start} on, by the ratio of the paper's and finer ones; of masked noise and of "
