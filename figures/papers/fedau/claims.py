@@ -56,10 +56,9 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
         found = {a: accuracy_levels(gallery, runs, metric) for a, runs in gallery.by_alpha.items()}
         compared = {k: v for k, v in by_alpha.items() if k.startswith((ex.FEDAU, ex.PARTICIPATING, ex.ALL))}
         claims += limits(gallery, compared, metric).apply(table_d_1_1(f"{name} accuracy", found))
-    top = {label: gallery.by_pattern["Bernoulli"][label] for label in ex.TOP}
     for name, metric in CLIENT_METRICS.items():
         spread = {label: metrics[metric].std(axis=1) for label, metrics in gallery.by_client.items()}
-        claims += limits(gallery, top, metric).apply(table_d_3_1(name, levels_by_name(spread)))
+        claims += limits(gallery, gallery.top, metric).apply(table_d_3_1(name, levels_by_name(spread)))
     for mean, runs in gallery.by_mean.items():
         for name, metric in ACCURACIES.items():
             found = accuracy_levels(gallery, runs, metric)

@@ -276,9 +276,13 @@ class Gallery(PaperGallery[ex.Scale]):
         return dot_chart(title, values, "", caption, self._provenance(ex.TOP), share=False)
 
     @property
+    def top(self) -> dict[str, list[Trace]]:
+        """The runs whose final models are behind Table D.3.1."""
+        return {label: self.by_pattern["Bernoulli"][label] for label in ex.TOP}
+
+    @property
     def _movement_of_top(self) -> str:
-        runs = {label: self.by_pattern["Bernoulli"][label] for label in ex.TOP}
-        return movement_caption(runs, self.scale.last, CLIENT_METRICS.values())
+        return movement_caption(self.top, self.scale.last, CLIENT_METRICS.values())
 
 
 def brief(tuned: Tuned) -> dict[str, object]:

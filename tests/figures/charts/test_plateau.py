@@ -210,15 +210,10 @@ def test_the_difference_of_compared_runs_must_be_at_its_plateau():
     assert level_.verdict == "not reproduced"
 
 
-def rising_pair(gap, ids=0):
-    """Two runs, which seeds set far apart, and the first of which is higher by a gap (points,)."""
-    rng = np.random.default_rng(ids)
-    return {k: runs(0.5 + more + 9 * SEEDS + 0.001 * rng.standard_normal((5, 101)))
-            for k, more in (("a", gap), ("b", 0 * ROUNDS))}  # fmt: skip
-
-
 def test_records_at_other_rounds_still_show_that_a_difference_moves():
-    traces = rising_pair(0.02 + 0.05 * ROUNDS / 1000)
+    rng = np.random.default_rng(0)  # seeds far apart; the first run is higher by a gap that grows
+    traces = {k: runs(0.5 + gap + 9 * SEEDS + 0.001 * rng.standard_normal((5, 101)))
+              for k, gap in (("a", 0.02 + 0.05 * ROUNDS / 1000), ("b", 0))}  # fmt: skip
     arrays = traces["b"][0].arrays
     fewer = {**arrays, "round": ROUNDS[::4] + 0.0, "loss": arrays["loss"][:, ::4]}
     for other in (arrays, fewer, {**fewer, "round": fewer["round"] * 1.0001}):

@@ -200,9 +200,8 @@ def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     never = said.is_earlier("", "", {1: slow, 2: ramp(*4 * [[0.0, 2.0, 2.0, 2.0]])}, "metric", 10.0, 2.5)
     assert never.agrees is False and never.measured.endswith("time of Q = 2: not reached")
     one, two = ramp(*4 * [[*np.linspace(0, 1, 7)]]), ramp(*([0.0, 0.3, 0.6, 0.9 + k / 100] for k in (0, 0, 1, 1)))
-    assert (
-        said.first_time({1: one, 2: two}, "metric", 0.6) == 4 * 302
-    )  # the fourth round of two steps, before 3.6 * 301
+    # after four rounds of two steps, before seven of one
+    assert said.first_time({1: one, 2: two}, "metric", 0.6) == 4 * 302
     assert said.first_time({1: one, 2: two}, "metric", 2.0) == np.inf
     claim = said.is_gap_growing("", "", {1: one, 2: two}, "metric", 1812)  # 12 rounds of one step against 6 of two
     assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095, then +0.403"
