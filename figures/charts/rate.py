@@ -125,12 +125,31 @@ def rate_claims(rates: Mapping[str, Rate]) -> list[FigureClaim]:
         highest = under or f"measured over bound at most {float(np.max(c.ratio[c.valid])):.2g}"
         claims += [
             FigureClaim(source, f"{_fall(one.predicted, c.symbol)} ({name})",
-                  f"slope {one.measured} over {over}; bound {one.promised:.3f}", one.as_fast,
+                  f"slope {_describe_slope(one.measured)} over {over}; bound {one.promised:.3f}{_describe_doubt(one)}",
+                  one.as_fast,
                   f"{c.result.source.number}: an upper bound that falls so; that what is measured does is ours"),
             FigureClaim(source, f"stays under the bound where its conditions hold ({name})", highest,
                   None if under else not c.covered_crossings.size),
         ]  # fmt: skip
     return claims
+
+
+def _describe_slope(slope: Slope) -> str:
+    """The slope in three decimals, with its interval if it is of sampled runs."""
+    return f"{slope.value:z.3f}" + (f" [{slope.low:z.3f}, {slope.high:z.3f}]" if slope.seeds else "")
+
+
+def _describe_doubt(one: Rate) -> str:
+    """Why the runs do not tell whether the measure falls as fast as predicted; empty if they do."""
+    if one.as_fast is not None:
+        return ""
+    c = one.family
+    if one.measured.at_most(one.predicted):
+        last = least_squares(c.rounds[-2:], c.measured[-2:])
+        return f"; not decided, as the slope between the last two {c.symbol} is {last:z.3f}"
+    if one.start is not None and not c.bound[-1] < one.start:
+        return f"; not decided, as the bound is never below {one.start:.2g}, which is measured before the first round"
+    return f"; not decided, as the interval includes {fraction(one.predicted)}"
 
 
 def _fall(power: float, symbol: str) -> str:

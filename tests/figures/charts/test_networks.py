@@ -105,6 +105,24 @@ def test_every_run_of_a_family_starts_where_the_pilot_does_and_it_is_said_when_a
     assert len(rate_claims({name: one})) == 2
 
 
+def test_a_claim_on_a_rate_that_is_not_decided_says_why(rated):
+    *_, one = rated
+    high = 2 * float(one.family.bound[0])
+
+    def with_measured(*values, apart=0.0, start=high):
+        samples = np.array([1 + apart * np.linspace(0, 1, 3), 1 - apart * np.linspace(0, 1, 3)]) * values
+        found = replace(one.family, measured=np.array(values), samples=samples, standard_error=np.zeros(3))
+        claim = rate_claims({"": replace(one, family=found, start=start)})[0]
+        return claim.verdict, claim.measured.partition("; not decided, as ")[2]
+
+    low = 0.5 * float(one.family.bound[-1])
+    void = f"the bound is never below {low:.2g}, which is measured before the first round"
+    assert with_measured(0.1, 0.1, 0.1, start=low) == ("inconclusive", void)
+    assert with_measured(1.0, 0.1, 0.1) == ("inconclusive", "the slope between the last two T is 0.000")
+    assert with_measured(0.2, 0.14, 0.1, apart=0.2) == ("inconclusive", "the interval includes -1/2")
+    assert with_measured(0.1, 0.1, 0.1) == ("not reproduced", "") and with_measured(1.0, 0.1, 0.01)[1] == ""
+
+
 def test_a_slower_fall_flags_nothing_while_the_bound_bounds_nothing(rated):
     *_, one = rated
     c = one.family
