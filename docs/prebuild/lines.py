@@ -36,8 +36,8 @@ def file(name: str) -> str:
 
 
 def claims(paper: str) -> str:
-    """The table of a paper's claims that `fedbounds figure PAPER` wrote into the gallery."""
-    return claims_html(GALLERY / paper)
+    """The table of a paper's claims in the gallery, with a link to all columns."""
+    return f"{claims_html(GALLERY / paper)}\n\n[All columns: `claims.csv`](gallery/{paper}/claims.csv).\n"
 
 
 def gallery(paper: str) -> str:

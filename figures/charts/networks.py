@@ -193,7 +193,7 @@ class Networks:
 
     def claims(self, gallery: PaperGallery[Any]) -> list[FigureClaim]:
         """The claims about the setting, and about the rates over T."""
-        return [bound_claim(self.compare(gallery)), *rate_claims(self._family_rates(gallery))]
+        return [bound_claim(self.compare(gallery)), *rate_claims(self._family_rates(gallery), "network-rate")]
 
     def _family_rates(self, gallery: PaperGallery[Any]) -> dict[str, Rate]:
         return {name: network_rate(gallery, family) for name, family in self.families.items()}

@@ -142,11 +142,11 @@ def _is_small(changes: np.ndarray, most: float, chance: float) -> bool:
 
 
 def describe_length(needed: float, unit: str = "rounds") -> str:
-    """The length of runs that a plateau needs, to two digits.
+    """The length of runs that a plateau needs, rounded up to two digits.
 
     Example:
         >>> describe_length(5123.4), describe_length(87, "iterations")
-        ('at least about 5,100 rounds', 'at least about 87 iterations')
+        ('at least about 5,200 rounds', 'at least about 87 iterations')
     """
     digit = 10 ** max(int(np.floor(np.log10(max(needed, 1)))) - 1, 0)
-    return f"at least about {int(needed // digit * digit):,} {unit}"
+    return f"at least about {int(-(-needed // digit) * digit):,} {unit}"

@@ -114,12 +114,15 @@ def describe_rate(one: Rate) -> str:
     return f"{words}{kept}Not a guarantee: only estimated, and not bounded at every model, are {guessed}."
 
 
-def rate_claims(rates: Mapping[str, Rate]) -> list[FigureClaim]:
-    """For every family: the measure falls at least as fast as predicted, and stays under the bound."""
+def rate_claims(rates: Mapping[str, Rate], drawn: str = "rate") -> list[FigureClaim]:
+    """For every family: the measure falls at least as fast as predicted, and stays under the bound.
+
+    `drawn` is the name of the figure that shows them.
+    """
     claims = []
     for name, one in rates.items():
         c, since = one.family, int(one.family.rounds[one.fitted][0])
-        source = f"{c.result.source.number}, rate"
+        source = f"{c.result.source.number}, {drawn}"
         over = f"{c.symbol} = {number(since)} to {number(int(c.rounds[-1]))}, {c.label}"
         under = f"no {c.symbol} at which its conditions hold" if not c.valid.any() else None
         highest = under or f"measured over bound at most {float(np.max(c.ratio[c.valid])):.2g}"

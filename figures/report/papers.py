@@ -104,6 +104,7 @@ def paper_document(
 
 MANIFEST = "fedbounds.figure/1"
 CLAIMS = "claims.csv"
+FIGURES_IN_SOURCES = ("rate", "network-rate", "ratio", "bits")  # figures whose names end the sources of their claims
 LARGEST = 2**24  # bytes of a manifest or a table
 
 
@@ -139,15 +140,19 @@ def _figures_of_source(source: str) -> list[str]:
     Example:
         >>> _figures_of_source("Figures 4, D.2"), _figures_of_source("Table 1, convolutions")
         (['figure-4', 'figure-d.2'], ['table-1-cnn'])
+        >>> _figures_of_source("Theorem 1, network-rate"), _figures_of_source("Theorem 1")
+        (['network-rate'], [])
     """
     if source.endswith("as printed"):
         return []
+    last = source.rpartition(", ")[2]
+    if last in FIGURES_IN_SOURCES:
+        return [last]
     drawn = re.match(r"(Figure|Table)s? ((?:[A-Z]\.)?[\d.]+(?:, (?:[A-Z]\.)?[\d.]+)*)", source)
     if drawn:
         ending = "-cnn" if source.endswith(", convolutions") else ""
         return [f"{drawn[1]}-{number}{ending}".lower() for number in drawn[2].split(", ")]
-    last = source.rpartition(", ")[2]
-    return [last] if last in ("rate", "ratio") else []
+    return []
 
 
 def claims_in(folder: Path) -> list[dict[str, str]]:

@@ -52,7 +52,7 @@ SAID = {
     "best": "Section 5, on Table 1: FedMRN is better than the methods that it is compared with, but for FedAvg",
     "near": f"Section 5, on Table 1: FedMRN is about as good as FedAvg; {WITHIN} points is our border, the largest "
     "difference in Table 1",
-    "order": "Table 1: so in most of its columns",
+    "order": "Table 1: it is, in most columns",
     "alike": "Section 5, on Table 1: SignSGD and Top-k are comparable",
     "tasks": "Table 3: FedMRN is above EDEN, EDEN above SignSGD, and FedMRN is within 0.4 points of FedAvg",
 }
@@ -231,7 +231,7 @@ def equal_bits_claim(gallery: Gallery) -> FigureClaim:
         x = gallery.megabytes(label, rounds)
         found[label] = np.array([np.interp(sent, x, row) for row in 100 * series(runs[label], "test_accuracy")[1]])
     levels = levels_by_name(found)
-    return FigureClaim("Figure 3, ours", f"FedMRN is better than FedAvg at equal bits ({ex.LABELS})",
+    return FigureClaim("Figure 3, bits", f"FedMRN is better than FedAvg at equal bits ({ex.LABELS})",
                  f"after {sent:.2f} MB: {describe_means(levels)}", levels[ex.MRN].above(levels[ex.FEDAVG]),
                  OURS)  # fmt: skip
 

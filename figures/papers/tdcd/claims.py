@@ -209,7 +209,8 @@ def is_gap_growing(source: str, where: str, runs: Runs, metric: str, when: float
             {Q: Level.from_values(value - first, f"lead of Q = {Q}, latency {latency:g}") for Q, value in found.items()}
         )
     quick, slow = leads
-    told_ = ", ".join(f"Q = {Q}: {quick[Q].mean:+.3f}, then {slow[Q].mean:+.3f}" for Q in quick)
+    fast, long = (f"{latency:g}" for latency in sorted(LATENCIES))
+    told_ = ", ".join(f"Q = {Q}: {quick[Q].mean:+.3f} at latency {fast}, {slow[Q].mean:+.3f} at {long}" for Q in quick)
     parts = [part for Q in quick for part in (is_above_zero(slow[Q]), slow[Q].above(quick[Q]))]
     return FigureClaim(
         source,

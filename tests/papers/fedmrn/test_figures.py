@@ -299,10 +299,10 @@ def test_all_claims_are_judged(gallery):
     assert {claim.source for claim in claims} == {
         "Table 1",
         "Table 3",
-        "Figure 3, ours",
+        "Figure 3, bits",
         "Figure 4",
         "Figure 5",
         "Figure 6",
     }
-    (bits,) = [claim for claim in claims if claim.source == "Figure 3, ours"]
+    (bits,) = [claim for claim in claims if claim.source == "Figure 3, bits"]
     assert bits.measured.startswith("after ") and "FedAvg" in bits.measured

@@ -204,7 +204,7 @@ def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     assert said.first_time({1: one, 2: two}, "metric", 0.6) == 4 * 302
     assert said.first_time({1: one, 2: two}, "metric", 2.0) == np.inf
     claim = said.is_gap_growing("", "", {1: one, 2: two}, "metric", 1812)  # 12 rounds of one step against 6 of two
-    assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095, then +0.403"
+    assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095 at latency 10, +0.403 at 100"
     assert said.is_gap_growing("", "", {1: two, 2: one}, "metric", 1812).agrees is False
     assert said.is_gap_growing("", "", {1: one, 2: two}, "metric", np.inf).agrees is None
     behind = {1: ramp(*[[0.0, 0.5, 0.6, 0.7]] * 4), 2: ramp(*([0.0, *[0.45 + k / 1000] * 3] for k in range(4)))}
