@@ -18,7 +18,7 @@ from fedbounds.figures.charts.significance import ALIKE, Level, Part, Test, all_
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs as exact
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_bound_in_time, bound_in_time, steps_up_to
-from fedbounds.figures.papers.tdcd.drawing import Gallery, movement
+from fedbounds.figures.papers.tdcd.drawing import REACHED, Gallery, Runs, common_level, final_metric, movement
 
 AT = {"L": 1.0, "Lmax": 1.0, "Deltainf": 1.0, "Q": 4, "R": 1000, "eta": 0.01}
 SMALL = 1e-4  # a step size at which one local step is far from enough
@@ -65,11 +65,6 @@ FIGURES = {
     ex.SEQUENCES: ("Figure 4", "Figure 7"),
     ex.VIEWS: ("Figure 5", "Figure 8"),
 }
-
-REACHED = 0.8  # of the way from the untrained models' metric to the best final one
-
-
-Runs = Mapping[int, Sequence[Trace]]  # by Q, K or N
 
 
 def all_trained_claims(gallery: Gallery) -> list[FigureClaim]:
@@ -247,21 +242,6 @@ def is_little_lower(one: Level, other: Level) -> Part:
 def as_error(values: np.ndarray, metric: str) -> np.ndarray:
     """A loss, or 1 minus a score, so that runs that diverged are the worst."""
     return values if metric == "train_loss" else 1 - values
-
-
-def final_metric(runs: Sequence[Trace], metric: str) -> np.ndarray:
-    """The mean over the last tenth of the records, (seeds,)."""
-    values = series(runs, metric)[1]
-    return values[:, -max(1, values.shape[1] // 10) :].mean(axis=1)
-
-
-def common_level(runs: Runs, metric: str) -> float:
-    """The level at `REACHED` of the way from the untrained models' mean metric to the best final one of some runs.
-
-    Of the runs for tuning it is fixed before any compared run, wherever those end.
-    """
-    start = float(np.concatenate([series(one, metric)[1][:, 0] for one in runs.values()]).mean())
-    return start + REACHED * (max(float(final_metric(one, metric).mean()) for one in runs.values()) - start)
 
 
 def metric_at_time(runs: Sequence[Trace], metric: str, round_: float) -> np.ndarray:

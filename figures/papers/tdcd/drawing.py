@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import inf
 
+import numpy as np
+
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import Limits, limits_of
@@ -17,6 +19,8 @@ from fedbounds.figures.papers.tdcd import runs, tightness
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, family, wall_clock
 
 Cell = tuple[str, int, int, int]  # task, clients per silo, silos, local steps
+Runs = Mapping[int, Sequence[Trace]]  # by Q, K or N
+REACHED = 0.8  # of the way from the untrained models' metric to the best final one
 
 
 class Gallery(PaperGallery[ex.Scale]):
@@ -65,13 +69,21 @@ class Gallery(PaperGallery[ex.Scale]):
         """The test metric against simulated time, for two K and two latencies."""
         task, groups = self.scale.task(name), {}
         for clients in task.clients:
+            level = common_level(self.over_steps(name, clients, tuning=True), task.metric)
             for latency in LATENCIES:
-                groups[f"K = {clients}, link latency {latency:g}"] = [
+                curves = [
                     curve_over_time(f"Q = {Q}", runs, task.metric, round_time(Q, latency, 1))
                     for Q, runs in self.over_steps(name, clients).items()
                 ]
+                ends = np.array([min(c.x[0] for c in curves), max(c.x[-1] for c in curves)])
+                drawn = Curve(f"{REACHED:.0%} of the best gain", ends, np.full(2, level))
+                groups[f"K = {clients}, link latency {latency:g}"] = [*curves, drawn]
         title = f"Figure {figure}: {task.metric_name} against time on {name}"
-        note = "Time is counted in local steps: a round takes 3 link latencies and Q of them."
+        note = (
+            "Time is counted in local steps: a round takes 3 link latencies and Q of them. Claims on times are about "
+            f"the level at {REACHED:.0%} of the best gain in the runs that chose the learning rates; if every seed "
+            "reaches it, they need no plateau."
+        )
         moving = self._movement(name, {task.metric: task.metric_name})
         return self._panels(groups, "simulated time", [task.metric_name] * 4, title, note, name, "log", moving)
 
@@ -189,6 +201,21 @@ def movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metric: str) -> Li
 def describe_movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metrics: Mapping[str, str]) -> str:
     """A sentence for each metric, with its words, in which some of the runs still move; with a space before it."""
     return "".join(movement(runs, metric).caption(words) for metric, words in metrics.items())
+
+
+def final_metric(runs: Sequence[Trace], metric: str) -> np.ndarray:
+    """The mean over the last tenth of the records, (seeds,)."""
+    values = series(runs, metric)[1]
+    return values[:, -max(1, values.shape[1] // 10) :].mean(axis=1)
+
+
+def common_level(runs: Runs, metric: str) -> float:
+    """The level at `REACHED` of the way from the untrained models' mean metric to the best final one of some runs.
+
+    Of the runs for tuning it is fixed before any compared run, wherever those end.
+    """
+    start = float(np.concatenate([series(one, metric)[1][:, 0] for one in runs.values()]).mean())
+    return start + REACHED * (max(float(final_metric(one, metric).mean()) for one in runs.values()) - start)
 
 
 def curve_over_time(label: str, runs: Sequence[Trace], metric: str, each: float) -> Curve:

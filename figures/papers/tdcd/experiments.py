@@ -123,13 +123,13 @@ def sweep(
 HALVES = Task(
     {"dataset": {"kind": "glyphs", "train": 1000, "test": 2000}, "network": "mlp", "batch": 200,
      "weight_decay": 0.08},
-    2, (4, 8), 10_000, "test_accuracy", "test accuracy", (0.3, 1.0, 3.0),
+    2, (4, 8), 15_000, "test_accuracy", "test accuracy", (0.3, 1.0, 3.0),
     "CIFAR-10 in halves, ResNet-18, K = 50 and 100, batches of 2,000, 5,000 iterations", True,
 )  # fmt: skip
 SERIES = Task(
     {"dataset": {"kind": "sequences", "train": 800, "test": 2000, "steps": 12, "features": 16, "positives": 0.3},
      "network": "mlp", "batch": 200, "weight_decay": 0.12},
-    4, (4, 8), 12_000, "test_f1", "F1", (0.1, 0.3, 1.0),
+    4, (4, 8), 20_000, "test_f1", "F1", (0.1, 0.3, 1.0),
     "MIMIC-III, LSTM, K = 20 and 50, batches of 2,000, 10,000 iterations", True,
 )  # fmt: skip
 OBJECTS = Task(

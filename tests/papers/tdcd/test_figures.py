@@ -79,9 +79,16 @@ def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, n
     picture = draw(gallery, name)
     by_time = name in ("figure-3", "figure-4", "figure-5")
     compared = ex.SMOKE.numbers_of_silos if name == "figure-9" else ex.SMOKE.local_steps
-    assert len(picture.curves) == (2 if name == "figure-9" else 4) * len(compared)
+    levels = [curve for curve in picture.curves if "best gain" in curve.label]
+    assert len(picture.curves) == (2 if name == "figure-9" else 4) * len(compared) + 4 * by_time
     assert ("against time" in picture.caption) == by_time
-    ends = {curve.label: curve.x[-1] for curve in picture.curves}
+    if by_time:
+        of = {"figure-3": ex.IMAGES, "figure-4": ex.SEQUENCES, "figure-5": ex.VIEWS}[name]
+        task = gallery.scale.task(of)
+        for k, clients in enumerate(task.clients):
+            chosen = said.common_level(gallery.over_steps(of, clients, tuning=True), task.metric)
+            assert {*levels[2 * k].y, *levels[2 * k + 1].y} == {chosen}
+    ends = {curve.label: curve.x[-1] for curve in picture.curves if curve not in levels}
     for label, end in ends.items():
         Q = int(label.rpartition("Q = ")[2]) if "Q = " in label else ex.SMOKE.shown_steps
         latency = float(label.partition("latency ")[2].partition(":")[0]) if by_time else 0
@@ -209,7 +216,7 @@ def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     assert said.is_gap_growing("", "", {1: one, 2: two}, "metric", np.inf).agrees is None
     behind = {1: ramp(*[[0.0, 0.5, 0.6, 0.7]] * 4), 2: ramp(*([0.0, *[0.45 + k / 1000] * 3] for k in range(4)))}
     less = said.is_gap_growing("", "", behind, "metric", 604)  # by 0.05 on slow links, by 0.25 on fast ones
-    assert less.agrees is False and less.measured == "at 604: Q = 2: -0.248, then -0.049"
+    assert less.agrees is False and less.measured == "at 604: Q = 2: -0.248 at latency 10, -0.049 at 100"
 
 
 def test_a_falling_loss_converges_and_one_that_ends_higher_does_not() -> None:
