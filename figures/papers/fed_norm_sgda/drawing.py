@@ -38,21 +38,16 @@ class Gallery(PaperGallery[ex.Scale]):
     usual = "glyphs"
 
     def tune(self, settings: Iterable[ex.ExperimentSetting]) -> dict[ex.ExperimentSetting, Tuned]:
-        """Step sizes with the lowest final Phi (plus its change), on separate seeds.
-
-        For other alpha or P than the comparison of methods a shorter search starts at that comparison's winner.
-        """
+        """Step sizes with the lowest final Phi (plus its change), on separate seeds."""
+        rounds = self.scale.tuning_rounds
 
         def scores(some: Mapping[ex.ExperimentSetting, TunedSetting]) -> dict[ex.ExperimentSetting, float]:
-            runs = self.run_each({s: ex.runs(self.scale, s, v, self.data, tuning=True) for s, v in some.items()})
-            return {s: level_with_drift(of, self.scale.last, ex.PHI[s.problem]) for s, of in runs.items()}
+            runs = self.run_each({
+                s: ex.runs(self.scale, s, v, self.data, tuning=True, rounds=rounds) for s, v in some.items()
+            })  # fmt: skip
+            return {s: level_with_drift(of, rounds // 10, ex.PHI[s.problem]) for s, of in runs.items()}
 
-        wanted = list(settings)
-        bases = {one: replace(one, alpha=ex.ALPHA, participants=one.clients) for one in wanted}
-        found = self._search("level", dict.fromkeys(bases.values(), self.scale.start), scores, self.scale.budget)
-        others = {one: found[base].winner for one, base in bases.items() if one != base}
-        found |= self._search("level", others, scores, self.scale.retuning)
-        return {one: found[one] for one in wanted}
+        return self._search("level", settings, scores, self.scale.budget)
 
     def quick(self, settings: Iterable[ex.ExperimentSetting]) -> dict[ex.ExperimentSetting, Tuned]:
         """Step sizes that reach the target test accuracy first, on separate seeds."""
@@ -66,7 +61,7 @@ class Gallery(PaperGallery[ex.Scale]):
         def scores(some: Mapping[ex.ExperimentSetting, TunedSetting]) -> dict[ex.ExperimentSetting, float]:
             return {one: score(traces) for one, traces in self._reaching(some, tuning=True).items()}
 
-        return self._search("speed", dict.fromkeys(settings, self.scale.start), scores, self.scale.retuning)
+        return self._search("speed", settings, scores, self.scale.speed_budget)
 
     def final_runs(self, settings: Iterable[ex.ExperimentSetting]) -> dict[ex.ExperimentSetting, list[Trace]]:
         """The runs of settings, each with its own step sizes."""
@@ -80,14 +75,15 @@ class Gallery(PaperGallery[ex.Scale]):
     def _search(
         self,
         aim: str,
-        starts: Mapping[ex.ExperimentSetting, TunedSetting],
+        settings: Iterable[ex.ExperimentSetting],
         scores: Callable[[Mapping[ex.ExperimentSetting, TunedSetting]], Mapping[ex.ExperimentSetting, float]],
         budget: int,
     ) -> dict[ex.ExperimentSetting, Tuned]:
         kept: dict[ex.ExperimentSetting, Tuned] = self.keep(aim, dict)
-        new = {one: start for one, start in starts.items() if one not in kept}
+        wanted = list(settings)
+        new = dict.fromkeys((one for one in wanted if one not in kept), self.scale.start)
         kept |= search(new, scores, budget, extensions=self.scale.extensions, gain=GAIN)
-        return {one: kept[one] for one in starts}
+        return {one: kept[one] for one in wanted}
 
     def _reaching(
         self, steps: Mapping[ex.ExperimentSetting, TunedSetting], tuning: bool = False
@@ -214,7 +210,7 @@ class Gallery(PaperGallery[ex.Scale]):
             title=title,
             caption=f"{title}. All clients participate, alpha = {ex.ALPHA:g}, the same images dealt to n clients; on "
             "the left tau_i counts epochs, which are shorter the more clients there are, on the right local steps. "
-            f"Step sizes are tuned for each n, the best of {self.scale.retuning} settings (and more at "
+            f"Step sizes are tuned for each n, the best of {self.scale.speed_budget} settings (and more at "
             f"edges) on {self.scale.tuning} other seeds, to reach the target soonest. First round at "
             f"{target:.0%} on test images as they are, mean over seeds (the paper's target is 70 %). "
             f"{'. '.join(needed)}. {replace(self.scale, rounds=self.scale.reach).words}. Mean and standard "
@@ -240,9 +236,7 @@ class Gallery(PaperGallery[ex.Scale]):
             y_labels=[AXIS[problem]] * len(groups),
             title=title,
             caption=f"{title}. n = {scale.clients}, tau_i ~ Unif[2, {ex.MOST[0]}] local steps, drawn once per seed. "
-            f"Each curve has step sizes of its own, with the lowest Phi on {scale.tuning} other seeds: of "
-            f"{scale.budget} settings where all clients participate and alpha = {ex.ALPHA:g}, else of {scale.retuning} "
-            f"settings from the best of those, and up to {scale.extensions} more where it stands at an edge. "
+            f"Each curve has step sizes of its own, with the lowest Phi, and what it still moves, {scale.search}. "
             f"{describe_accuracy(scale, problem)} {scale.words}. Mean and standard deviation over seeds."
             f"{movement_caption(runs, scale.last, [metric])}",
             alternative=f"{AXIS[problem].capitalize()} against rounds for {_plain(', '.join(settings))}.",
@@ -392,17 +386,17 @@ def picture(title: str, found: Sequence[Compared]) -> Picture:
         x_label="round $t$",
         y_labels=labels,
         title=title,
-        caption=f"{title}. n = {scale.clients}, alpha = {ex.ALPHA:g}, all taking part. Each client's tau_i is drawn "
-        f"from 2 to E local steps once per seed and kept, whatever it holds. Every method's four step sizes have the "
-        f"lowest Phi, and what it still moves, of {scale.budget} settings (up to {scale.extensions} more where the "
-        f"best stood at an edge) of the same search from the same start on {scale.tuning} other seeds. "
+        caption=f"{title}. Phi is the loss at the adversary's best response. n = {scale.clients}, "
+        f"alpha = {ex.ALPHA:g}, all taking part. Each client's tau_i is drawn from 2 to E local steps once per seed "
+        "and kept, whatever it holds. Every method's four step sizes have the "
+        f"lowest Phi, and what it still moves, {scale.search}. "
         f"{'; '.join(notes)}. {describe_accuracy(scale, problem)} {_describe_predictions(found)} {scale.words}. "
         "Mean and standard deviation over seeds."
         f"{movement_caption(runs, scale.last, (ex.PHI[problem], ex.ACCURACY[problem]))}",
         alternative="Phi and test accuracy against rounds for normalized averaging, naive averaging and momentum.",
         provenance={
             "scale": scale.words,
-            "search": {"start": dict(scale.start), "budget": scale.budget, "extensions": scale.extensions},
+            "search": {"start": dict(scale.start), "words": scale.search},
             "tuning": {f"E = {one.most}": {k: tuned.summary() for k, tuned in one.tuned.items()} for one in found},
             "moves over the last tenth": {
                 f"E = {one.most}": {label: list(one.moves(label)) for label in one.runs} for one in found

@@ -49,10 +49,11 @@ class Scale:
     reach: int = 40
     record_every: int = 5
     robust_most: tuple[int, ...] = MOST  # E of Figure 3; the paper has both of `MOST`
+    tuning_rounds: int = 200  # of the runs of a search
     # start, budget, extensions: the first step sizes, the settings of a search, and more at edges
     start: TunedSetting = field(default_factory=lambda: dict.fromkeys(STEPS, 0.003))
     budget: int = 40
-    retuning: int = 16  # settings for another P or alpha, and for Figure 7
+    speed_budget: int = 16  # settings of a search for Figure 7
     extensions: int = 10
     tuning: int = 4  # seeds of a search, on one split of the data
     size: tuple[int, ...] | None = None  # training images, test images and side of a generated data set
@@ -67,6 +68,14 @@ class Scale:
     def last(self) -> int:
         """The rounds over which results are averaged."""
         return self.rounds // 10
+
+    @property
+    def search(self) -> str:
+        """The search for step sizes, for captions."""
+        return (
+            f"of {self.budget} settings (up to {self.extensions} more where the best stands at an edge) of the same "
+            f"search from the same start, in runs of {self.tuning_rounds} rounds on {self.tuning} other seeds"
+        )
 
     @property
     def words(self) -> str:
@@ -84,16 +93,17 @@ SCALES = {
     "glyphs": Scale(
         "glyphs",
         "mlp",
-        rounds=600,
+        rounds=3000,
         seeds=10,
         weight_decay=0.02,
         target=0.3,
         reach=100,
-        record_every=15,
+        record_every=20,
         robust_most=MOST[:1],
+        tuning_rounds=400,
         start=dict.fromkeys(STEPS, 0.03),
         budget=30,
-        retuning=12,
+        speed_budget=12,
         extensions=6,
         tuning=2,
         size=(2000, 1000, 14),
@@ -101,11 +111,11 @@ SCALES = {
     ),
     "cifar-10": Scale("cifar-10", "cnn-cifar", seeds=2, weight_decay=0.0, target=0.7, reach=300, budget=12, tuning=2),
 }
-FULL_ROUNDS = {"digits": 1000, "glyphs": 1200, "cifar-10": 1000}
+FULL_ROUNDS = {"digits": 1000, "glyphs": 3000, "cifar-10": 1000}
 FULL_NETWORK = {"digits": "linear", "glyphs": "cnn", "cifar-10": "vgg-11"}
 SMOKE = Scale(
     "digits", "linear", 9, (3, 6, 9), rounds=20, seeds=2, alphas=(0.1, 1.0), numbers=(3, 9), target=0.3, reach=5,
-    record_every=1, robust_most=MOST[:1], budget=2, retuning=2, extensions=0, tuning=2,
+    record_every=1, robust_most=MOST[:1], tuning_rounds=10, budget=2, speed_budget=2, extensions=0, tuning=2,
 )  # fmt: skip
 
 
@@ -113,7 +123,8 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
     """The scale of a data set, with another network if given; `full` has the paper's network, more rounds and seeds."""
     scale = scale_named(SCALES, dataset)
     if full:
-        scale = replace(scale, network=FULL_NETWORK[dataset], rounds=FULL_ROUNDS[dataset], seeds=20, budget=40)
+        rounds = FULL_ROUNDS[dataset]
+        scale = replace(scale, network=FULL_NETWORK[dataset], rounds=rounds, tuning_rounds=rounds, seeds=20, budget=40)
     return scale if network is None else replace(scale, network=network)
 
 

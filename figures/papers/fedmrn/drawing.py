@@ -121,7 +121,7 @@ class Gallery(PaperGallery[ex.Scale]):
         title = f"Table 1: test accuracy on three partitions{how}"
         note = "Bars are a standard deviation over seeds; a seed's split is the same for all methods."
         caption = f"{title}. {note} {self._note()}{self._movement(self._in_partitions)}"
-        return dot_chart(title, values, "%", caption, self._provenance(ex.PARTITIONS))
+        return dot_chart(title, values, "test accuracy in %", caption, self._provenance(ex.PARTITIONS))
 
     @property
     def _in_partitions(self) -> dict[str, list[Trace]]:
@@ -184,7 +184,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return panels(
             groups,
             x_label=x_label,
-            y_labels=["%"] * len(groups),
+            y_labels=["test accuracy in %"] * len(groups),
             title=title,
             caption=f"{title}. {lengths} {self._note()} Bands are a standard deviation over seeds; a run that diverged "
             f"is not drawn from there on.{self._movement(runs)}",

@@ -23,12 +23,13 @@ from fedbounds.figures.papers.fed_norm_sgda.claims import (
     fewer_rounds,
     figure_1,
     figure_2,
+    figure_7,
     heterogeneity_claims,
     increases,
     noise_limit,
     speed_up,
 )
-from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Gallery, describe_accuracy
+from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, FIGURES, Gallery, describe_accuracy
 
 draw = partial(draw_by_name, "fed-norm-sgda", FIGURES)
 
@@ -41,7 +42,7 @@ def gallery(tmp_path_factory):
 
 
 STEPS = ex.SMOKE.start
-SMALL = replace(ex.SMOKE, record_every=2, participants=(3, 9))  # what is drawn, whatever it shows
+SMALL = replace(ex.SMOKE, record_every=2, tuning_rounds=20, participants=(3, 9))  # what is drawn, whatever it shows
 
 
 def tasks(setting, **more):
@@ -85,7 +86,9 @@ def test_the_paper_writes_its_methods_with_a_plus_where_there_are_snapshots(gall
 def test_snapshots_fit_the_rounds_and_the_whole_set_has_the_papers_clients(dataset):
     for scale in (ex.scale_of(dataset), ex.scale_of(dataset, full=True)):
         assert scale.rounds % scale.period == scale.rounds % scale.record_every == scale.reach % scale.period == 0
-        assert scale.last % scale.record_every == 0  # so that a tenth of the rounds has records of its own
+        assert scale.tuning_rounds % scale.period == 0
+        for tenth in (scale.last, scale.tuning_rounds // 10):
+            assert tenth % scale.record_every == 0  # so that a tenth of the rounds has records of its own
         assert scale.clients == 15 and scale.participants == (5, 10, 15)
     assert ex.scale_of("cifar-10", full=True).network == "vgg-11"
     assert ex.scale_of(dataset, network="mlp", full=True).network == "mlp"
@@ -155,6 +158,29 @@ def test_every_method_has_the_same_budget_and_the_same_start_on_other_seeds(gall
     assert "the paper has CIFAR-10 and VGG11" in picture.caption and "chi^2" in picture.caption
     assert [axes.get_yscale() for axes in picture.figure.axes] == ["log", "log", "linear", "linear"]
     assert len(json.dumps(dict(picture.provenance))) < 8000
+
+
+def test_every_p_and_alpha_has_the_same_budget_and_the_same_start(gallery):
+    settings = [*gallery.by_participants[1.0].values(), *gallery.by_alpha.values()]
+    assert len({(one.alpha, one.participants) for one in settings}) > 2
+    for tuned in gallery.tune(settings).values():
+        assert len(tuned.tried) == ex.SMOKE.budget and tuned.tried[0][0] == ex.SMOKE.start
+    assert gallery.scale.search in draw(gallery, "figure-4").caption
+
+
+def test_searches_take_the_rounds_that_the_caption_says(tmp_path):
+    short = Gallery(tmp_path, scale=replace(ex.SMOKE, rounds=20, tuning_rounds=10))
+    lengths, whole = {False: set(), True: set()}, short.run_each
+
+    def noted(sweeps):
+        found = whole(sweeps)
+        for traces in found.values():
+            lengths[int(traces[0].arrays["seed"][0]) >= 1000].add(int(traces[0].arrays["round"][-1]))
+        return found
+
+    short.run_each = noted
+    caption = draw(short, "figure-8").caption
+    assert lengths == {False: {20}, True: {10}} and "in runs of 10 rounds on 2 other seeds" in caption
 
 
 def test_clients_weigh_the_same_and_naive_averaging_departs_from_it(gallery):
@@ -256,6 +282,20 @@ def test_accuracies_are_those_of_the_last_rounds_and_a_run_that_diverged_counts_
     trace.arrays = {"round": np.array([0, 5, 10, 15]), **dict.fromkeys(ex.ACCURACY.values(), values)}
     assert gallery.accuracy([trace], ex.ACCURACY[ex.ROBUST]).tolist() == [70.0, 10.0]
     assert gallery.accuracy([trace], ex.ACCURACY[ex.FAIR]).tolist() == [70.0, 0.0]
+
+
+def test_only_runs_that_miss_the_target_need_a_plateau(gallery, monkeypatch):
+    slow, quick = (gallery.reaching(gallery.by_number[EPOCHS])[n] for n in gallery.scale.numbers)
+
+    def rounds(_, traces):
+        return np.array([2.0, np.inf if traces[0] is slow[0] else 1.0])
+
+    monkeypatch.setattr(Gallery, "rounds_to_target", rounds)
+    monkeypatch.setattr(Gallery, "reaching", lambda self, by_n: dict(zip(by_n, [slow, quick], strict=True)))
+    for claim in figure_7(gallery):
+        assert {*claim.limits.plateaus} == {f"n = {gallery.scale.numbers[0]}"}
+    monkeypatch.setattr(Gallery, "rounds_to_target", lambda self, traces: np.array([2.0, 1.0]))
+    assert not any(claim.limits.plateaus for claim in figure_7(gallery))
 
 
 def test_the_rounds_to_a_target_are_the_first_that_reach_it(gallery):
