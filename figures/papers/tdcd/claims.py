@@ -67,6 +67,9 @@ FIGURES = {
 }
 
 
+UNKNOWN = "; not decided, as it is before the first record of Q = 1"
+
+
 def all_trained_claims(gallery: Gallery) -> list[FigureClaim]:
     """C1 to C7, the claims of the text on the experiments."""
     claims = []
@@ -171,15 +174,15 @@ def silo_claims(gallery: Gallery) -> list[FigureClaim]:
 
 
 def is_earlier(source: str, where: str, runs: Runs, metric: str, latency: float, target: float) -> FigureClaim:
-    """Whether every Q > 1 reaches a level before Q = 1; None if a model is there untrained."""
+    """Whether every Q > 1 reaches a level before Q = 1; None if a model of Q = 1 is there by its first record."""
     times = {Q: time_to(one, metric, target, round_time(Q, latency, 1)) for Q, one in runs.items()}
-    known = (series(runs[1], metric)[1][:, 0] < target).all()
+    known = (series(runs[1], metric)[1][:, :2] < target).all()
     found = levels_by_name(times, "time of Q")
     first, *others = found.values()
     return FigureClaim(
         source,
         f"more local steps reach {REACHED:.0%} of the best gain before one step does ({where}, latency {latency:g})",
-        f"{target:.3f} after {describe_means(found, '.0f')}",
+        f"{target:.3f} after {describe_means(found, '.0f')}{'' if known else UNKNOWN}",
         all_agree(one.below(first) if known else None for one in others),
         f"Text on {source}: in time Q > 1 reaches a given test metric earlier than Q = 1",
     )
@@ -194,8 +197,10 @@ def first_time(runs: Runs, metric: str, target: float) -> float:
 def is_gap_growing(source: str, where: str, runs: Runs, metric: str, when: float) -> FigureClaim:
     """Whether others lead over Q = 1 at a time on slow links, and by more than on fast ones.
 
-    Of runs that have ended by then on fast links the end counts, which must be a plateau.
+    Of runs that have ended by then on fast links the end counts, which must be a plateau. None if Q = 1 has no record
+    by then on slow links.
     """
+    known = series(runs[1], metric)[0][1] * round_time(1, max(LATENCIES), 1) <= when
     leads = []
     for latency in sorted(LATENCIES):
         found = {Q: metric_at_time(one, metric, when / round_time(Q, latency, 1)) for Q, one in runs.items()}
@@ -211,8 +216,8 @@ def is_gap_growing(source: str, where: str, runs: Runs, metric: str, when: float
         source,
         f"at the time of the first to reach {REACHED:.0%} of the best gain the lead over Q = 1 grows with the latency "
         f"({where})",
-        f"at {when:.0f}: {told_}",
-        all_agree(parts if isfinite(when) else [None]),
+        f"at {when:.0f}: {told_}{'' if known else UNKNOWN}",
+        all_agree(parts if known and isfinite(when) else [None]),
         f"Text on {source}: at a given time the gap between Q > 1 and Q = 1 grows with the latency",
     )
 

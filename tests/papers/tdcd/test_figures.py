@@ -204,6 +204,9 @@ def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     assert said.is_earlier("", "", {1: quick, 2: slow}, "metric", 0.0, 2.5).agrees is False
     at_once = ramp(*([3.0 - k / 30, 3.0, 3.0, 3.0] for k in range(4)))  # untrained
     assert said.is_earlier("", "", {1: at_once, 2: slow}, "metric", 0.0, 2.5).agrees is None
+    steep = ramp(*([0.0, 2.6 + k / 10, 3.0, 3.0] for k in range(4)))  # there by its first record: between 0 and it
+    unknown = said.is_earlier("", "", {1: steep, 2: slow}, "metric", 0.0, 2.5)
+    assert unknown.agrees is None and unknown.measured.endswith("before the first record of Q = 1")
     never = said.is_earlier("", "", {1: slow, 2: ramp(*4 * [[0.0, 2.0, 2.0, 2.0]])}, "metric", 10.0, 2.5)
     assert never.agrees is False and never.measured.endswith("time of Q = 2: not reached")
     one, two = ramp(*4 * [[*np.linspace(0, 1, 7)]]), ramp(*([0.0, 0.3, 0.6, 0.9 + k / 100] for k in (0, 0, 1, 1)))
@@ -214,6 +217,10 @@ def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095 at latency 10, +0.403 at 100"
     assert said.is_gap_growing("", "", {1: two, 2: one}, "metric", 1812).agrees is False
     assert said.is_gap_growing("", "", {1: one, 2: two}, "metric", np.inf).agrees is None
+    record = 2 * 301  # the time of the first record of Q = 1
+    early, late = (said.is_gap_growing("", "", {1: one, 2: two}, "metric", when) for when in (record - 1, record))
+    assert early.agrees is None and early.measured.endswith("before the first record of Q = 1")
+    assert "record" not in late.measured
     behind = {1: ramp(*[[0.0, 0.5, 0.6, 0.7]] * 4), 2: ramp(*([0.0, *[0.45 + k / 1000] * 3] for k in range(4)))}
     less = said.is_gap_growing("", "", behind, "metric", 604)  # by 0.05 on slow links, by 0.25 on fast ones
     assert less.agrees is False and less.measured == "at 604: Q = 2: -0.248 at latency 10, -0.049 at 100"
