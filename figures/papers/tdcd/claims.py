@@ -105,11 +105,12 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
         chosen = gallery.over_steps(name, clients, tuning=True)
         target = common_level(chosen, task.metric)
         reached = limits_of_times(task, "Q", runs, target)
-        claims += reached.apply(is_earlier(timed, where, runs, task.metric, latency, target) for latency in LATENCIES)
+        early = gallery.over_time(name, clients)
+        claims += reached.apply(is_earlier(timed, where, early, task.metric, latency, target) for latency in LATENCIES)
         when = first_time(chosen, task.metric, target)
         quick = {Q: round_time(Q, min(LATENCIES), 1) for Q in runs}
         ended = {Q: one for Q, one in runs.items() if quick[Q] * series(one, task.metric)[0][-1] <= when}
-        growing = is_gap_growing(timed, where, runs, task.metric, when)
+        growing = is_gap_growing(timed, where, early, task.metric, when)
         claims += limits(task, "Q", ended, task.metric).apply([growing])
         for metric, words in (("train_loss", "a higher training loss"), (task.metric, f"a lower {task.metric_name}")):
             finals = {Q: final_metric(one, metric) for Q, one in runs.items()}

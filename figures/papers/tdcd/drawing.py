@@ -1,6 +1,7 @@
 """The figures of the paper, by name; for Figures 3 to 9 every number of local steps has its own learning rate."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.empirical.sweep import Sweep
 from fedbounds.figures.charts.claims import Limits, limits_of
 from fedbounds.figures.charts.curves import Scale, panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, series
@@ -60,6 +62,18 @@ class Gallery(PaperGallery[ex.Scale]):
         silos = self.scale.task(name).silos
         return {Q: self.runs_of(name, clients, silos, Q, tuning) for Q in self.scale.local_steps}
 
+    def over_time(self, name: str, clients: int) -> dict[int, list[Trace]]:
+        """The runs of a task by Q with a record of every round before the first one: short runs of the same seeds."""
+        silos, found = self.scale.task(name).silos, {}
+        for Q, long in self.over_steps(name, clients).items():
+            eta = self.tune(name, clients, silos, Q).winner["step size"]
+            whole = ex.sweep(self.scale, name, clients, Q, [eta], silos, data=self.data)
+            first = {"rounds": int(long[0].arrays["round"][1]), "record_every": 1}
+            short = self.run(Sweep(whole.name, tuple({**task, **first} for task in whole.tasks), whole.name))
+            metric = self.scale.task(name).metric
+            found[Q] = [_joined(*pair, metric) for pair in zip(short[f"{eta:g}"], long, strict=True)]
+        return found
+
     def over_silos(self, tuning: bool = False) -> dict[int, list[Trace]]:
         """The runs of Figure 9 by N, with the larger K and the scale's `shown_steps`."""
         clients, Q = self.scale.task(ex.SEQUENCES).clients[1], self.scale.shown_steps
@@ -73,7 +87,7 @@ class Gallery(PaperGallery[ex.Scale]):
             for latency in LATENCIES:
                 curves = [
                     curve_over_time(f"Q = {Q}", runs, task.metric, round_time(Q, latency, 1))
-                    for Q, runs in self.over_steps(name, clients).items()
+                    for Q, runs in self.over_time(name, clients).items()
                 ]
                 ends = np.array([min(c.x[0] for c in curves), max(c.x[-1] for c in curves)])
                 drawn = Curve(f"{REACHED:.0%} of the best gain", ends, np.full(2, level))
@@ -201,6 +215,14 @@ def movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metric: str) -> Li
 def describe_movement(runs: Mapping[str, tuple[Sequence[Trace], int]], metrics: Mapping[str, str]) -> str:
     """A sentence for each metric, with its words, in which some of the runs still move; with a space before it."""
     return "".join(movement(runs, metric).caption(words) for metric, words in metrics.items())
+
+
+def _joined(short: Trace, whole: Trace, metric: str) -> Trace:
+    """A run's rounds and metric, with the records of a shorter run of the same seeds before its own."""
+    after = whole.arrays["round"] > short.arrays["round"][-1]
+    values = np.concatenate([short.arrays[metric], whole.arrays[metric][:, after]], axis=1)
+    rounds = np.concatenate([short.arrays["round"], whole.arrays["round"][after]])
+    return replace(whole, arrays={**whole.arrays, "round": rounds, metric: values})
 
 
 def final_metric(runs: Sequence[Trace], metric: str) -> np.ndarray:

@@ -96,6 +96,17 @@ def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, n
     assert picture.provenance["learning rates"]
 
 
+def test_times_are_read_from_a_record_of_every_early_round(tmp_path: Path) -> None:
+    sparse = Gallery(tmp_path, scale=replace(ex.SMOKE, records=2))
+    metric = sparse.scale.task(ex.IMAGES).metric
+    for Q, early in sparse.over_time(ex.IMAGES, 2).items():
+        whole = sparse.over_steps(ex.IMAGES, 2)[Q]
+        rounds, first = whole[0].arrays["round"], int(whole[0].arrays["round"][1])
+        for one, other in zip(early, whole, strict=True):
+            assert one.arrays["round"].tolist() == [*range(first), *rounds[1:]]
+            assert np.array_equal(one.arrays[metric][:, first:], other.arrays[metric][:, 1:])  # the same run
+
+
 def test_other_seeds_choose_learning_rates_than_are_judged() -> None:
     judged, tuning = (ex.sweep(ex.SMOKE, ex.IMAGES, 3, 2, (0.1, 0.2), tuning=some) for some in (False, True))
     seeds, others = ({seed for task in of.tasks for seed in task["seeds"]} for of in (judged, tuning))
@@ -175,6 +186,9 @@ def ends(bad: Mapping[tuple[int, int], int]) -> list[bool | None]:
         scale = ex.SCALES["made"]
 
         def over_steps(self, name: str, clients: int, tuning: bool = False) -> dict[int, list[Trace]]:
+            return by_clients[clients]
+
+        def over_time(self, name: str, clients: int) -> dict[int, list[Trace]]:
             return by_clients[clients]
 
     claims = correct(said.task_claims(Runs(), ex.IMAGES, by_clients))  # type: ignore[arg-type]
