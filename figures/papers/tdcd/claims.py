@@ -22,6 +22,7 @@ from fedbounds.figures.papers.tdcd.drawing import REACHED, Gallery, Runs, common
 
 AT = {"L": 1.0, "Lmax": 1.0, "Deltainf": 1.0, "Q": 4, "R": 1000, "eta": 0.01}
 SMALL = 1e-4  # a step size at which one local step is far from enough
+UNKNOWN = "; not decided, as it is before the first record of Q = 1"
 
 
 def all_claims(gallery: Gallery) -> list[FigureClaim]:
@@ -67,9 +68,6 @@ FIGURES = {
 }
 
 
-UNKNOWN = "; not decided, as it is before the first record of Q = 1"
-
-
 def all_trained_claims(gallery: Gallery) -> list[FigureClaim]:
     """C1 to C7, the claims of the text on the experiments."""
     claims = []
@@ -102,12 +100,11 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
     claims = []
     for clients, runs in by_clients.items():
         where = f"{name}, K = {clients}"
-        chosen = gallery.over_steps(name, clients, tuning=True)
-        target = common_level(chosen, task.metric)
+        target = common_level(gallery.over_steps(name, clients, tuning=True), task.metric)
         reached = limits_of_times(task, "Q", runs, target)
-        early = gallery.over_time(name, clients)
+        early = gallery.over_steps(name, clients, early=True)
         claims += reached.apply(is_earlier(timed, where, early, task.metric, latency, target) for latency in LATENCIES)
-        when = first_time(chosen, task.metric, target)
+        when = first_time(gallery.over_steps(name, clients, tuning=True, early=True), task.metric, target)
         quick = {Q: round_time(Q, min(LATENCIES), 1) for Q in runs}
         ended = {Q: one for Q, one in runs.items() if quick[Q] * series(one, task.metric)[0][-1] <= when}
         growing = is_gap_growing(timed, where, early, task.metric, when)
@@ -147,7 +144,8 @@ def silo_claims(gallery: Gallery) -> list[FigureClaim]:
     losses = levels_by_name({N: final_metric(one, "train_loss") for N, one in runs.items()}, "N")
     finals = levels_by_name({N: final_metric(one, task.metric) for N, one in runs.items()}, "N")
     target = common_level(gallery.over_silos(tuning=True), task.metric)
-    times = {N: time_to(one, task.metric, target, gallery.scale.shown_steps) for N, one in runs.items()}
+    early = gallery.over_silos(early=True)
+    times = {N: time_to(one, task.metric, target, gallery.scale.shown_steps) for N, one in early.items()}
     reached, said = (
         levels_by_name(times, "N"),
         "Text on Figure 9: more silos end at a higher loss and reach an F1 later",

@@ -9,7 +9,6 @@ import numpy as np
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.empirical.sweep import Sweep
 from fedbounds.figures.charts.claims import Limits, limits_of
 from fedbounds.figures.charts.curves import Scale, panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, series
@@ -51,43 +50,45 @@ class Gallery(PaperGallery[ex.Scale]):
             self._tuned[cell] = tune({"step size": task.grid(local_steps)}, scores, self.scale.extensions)
         return self._tuned[cell]
 
-    def runs_of(self, name: str, clients: int, silos: int, local_steps: int, tuning: bool = False) -> list[Trace]:
-        """The runs with the tuned learning rate, with `tuning` those that chose it."""
-        eta = self.tune(name, clients, silos, local_steps).winner["step size"]
-        found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, tuning, self.data))
-        return found[f"{eta:g}"]
+    def runs_of(
+        self, name: str, clients: int, silos: int, local_steps: int, tuning: bool = False, early: bool = False
+    ) -> list[Trace]:
+        """The runs with the tuned learning rate, with `tuning` those that chose it.
 
-    def over_steps(self, name: str, clients: int, tuning: bool = False) -> dict[int, list[Trace]]:
+        With `early` the metric has a record of every round before the first one, of short runs of the same seeds.
+        """
+        eta = self.tune(name, clients, silos, local_steps).winner["step size"]
+
+        def run(first: int | None = None) -> list[Trace]:
+            found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, tuning, self.data, first))
+            return found[f"{eta:g}"]
+
+        whole = run()
+        if not early:
+            return whole
+        short, metric = run(int(whole[0].arrays["round"][1])), self.scale.task(name).metric
+        return [_joined(*pair, metric) for pair in zip(short, whole, strict=True)]
+
+    def over_steps(self, name: str, clients: int, tuning: bool = False, early: bool = False) -> dict[int, list[Trace]]:
         """The runs of a task by Q."""
         silos = self.scale.task(name).silos
-        return {Q: self.runs_of(name, clients, silos, Q, tuning) for Q in self.scale.local_steps}
+        return {Q: self.runs_of(name, clients, silos, Q, tuning, early) for Q in self.scale.local_steps}
 
-    def over_time(self, name: str, clients: int) -> dict[int, list[Trace]]:
-        """The runs of a task by Q with a record of every round before the first one: short runs of the same seeds."""
-        silos, found = self.scale.task(name).silos, {}
-        for Q, long in self.over_steps(name, clients).items():
-            eta = self.tune(name, clients, silos, Q).winner["step size"]
-            whole = ex.sweep(self.scale, name, clients, Q, [eta], silos, data=self.data)
-            first = {"rounds": int(long[0].arrays["round"][1]), "record_every": 1}
-            short = self.run(Sweep(whole.name, tuple({**task, **first} for task in whole.tasks), whole.name))
-            metric = self.scale.task(name).metric
-            found[Q] = [_joined(*pair, metric) for pair in zip(short[f"{eta:g}"], long, strict=True)]
-        return found
-
-    def over_silos(self, tuning: bool = False) -> dict[int, list[Trace]]:
+    def over_silos(self, tuning: bool = False, early: bool = False) -> dict[int, list[Trace]]:
         """The runs of Figure 9 by N, with the larger K and the scale's `shown_steps`."""
         clients, Q = self.scale.task(ex.SEQUENCES).clients[1], self.scale.shown_steps
-        return {N: self.runs_of(ex.SEQUENCES, clients, N, Q, tuning) for N in self.scale.numbers_of_silos}
+        return {N: self.runs_of(ex.SEQUENCES, clients, N, Q, tuning, early) for N in self.scale.numbers_of_silos}
 
     def by_time(self, figure: int, name: str) -> Picture:
         """The test metric against simulated time, for two K and two latencies."""
         task, groups = self.scale.task(name), {}
         for clients in task.clients:
             level = common_level(self.over_steps(name, clients, tuning=True), task.metric)
+            by_steps = self.over_steps(name, clients, early=True)
             for latency in LATENCIES:
                 curves = [
                     curve_over_time(f"Q = {Q}", runs, task.metric, round_time(Q, latency, 1))
-                    for Q, runs in self.over_time(name, clients).items()
+                    for Q, runs in by_steps.items()
                 ]
                 ends = np.array([min(c.x[0] for c in curves), max(c.x[-1] for c in curves)])
                 drawn = Curve(f"{REACHED:.0%} of the best gain", ends, np.full(2, level))

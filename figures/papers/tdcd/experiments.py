@@ -97,8 +97,12 @@ def sweep(
     silos: int | None = None,
     tuning: bool = False,
     data: str | None = None,
+    first: int | None = None,
 ) -> Sweep:
-    """TDCD with Q local steps at some learning rates (the labels), each with every seed, which also fixes the split."""
+    """TDCD with Q local steps at some learning rates (the labels), each with every seed, which also fixes the split.
+
+    With `first` only so many rounds, with a record of each.
+    """
     task = scale.task(name)
     if task.iterations % local_steps:
         raise FedboundsError(f"Q = {local_steps} does not divide the {task.iterations} iterations of {name}")
@@ -108,9 +112,9 @@ def sweep(
                "partition_seed": seeds[0], **task.problem}  # fmt: skip
     document = {
         "name": f"tdcd-{name.replace(' ', '-')}",
-        "rounds": rounds,
+        "rounds": first or rounds,
         "seeds": seeds,
-        "record_every": max(1, rounds // scale.records),
+        "record_every": 1 if first else max(1, rounds // scale.records),
         "problem": with_data(problem, data),
         "participation": {"kind": "full", "clients": number * clients},
         "algorithms": {f"{eta:g}": {"kind": "tdcd", "local_step_size": eta, "local_steps": local_steps}

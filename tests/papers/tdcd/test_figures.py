@@ -99,7 +99,7 @@ def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, n
 def test_times_are_read_from_a_record_of_every_early_round(tmp_path: Path) -> None:
     sparse = Gallery(tmp_path, scale=replace(ex.SMOKE, records=2))
     metric = sparse.scale.task(ex.IMAGES).metric
-    for Q, early in sparse.over_time(ex.IMAGES, 2).items():
+    for Q, early in sparse.over_steps(ex.IMAGES, 2, early=True).items():
         whole = sparse.over_steps(ex.IMAGES, 2)[Q]
         rounds, first = whole[0].arrays["round"], int(whole[0].arrays["round"][1])
         for one, other in zip(early, whole, strict=True):
@@ -185,10 +185,7 @@ def ends(bad: Mapping[tuple[int, int], int]) -> list[bool | None]:
     class Runs:
         scale = ex.SCALES["made"]
 
-        def over_steps(self, name: str, clients: int, tuning: bool = False) -> dict[int, list[Trace]]:
-            return by_clients[clients]
-
-        def over_time(self, name: str, clients: int) -> dict[int, list[Trace]]:
+        def over_steps(self, name: str, clients: int, **_: bool) -> dict[int, list[Trace]]:
             return by_clients[clients]
 
     claims = correct(said.task_claims(Runs(), ex.IMAGES, by_clients))  # type: ignore[arg-type]
