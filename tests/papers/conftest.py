@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.pictures import told_apart_in_gray as told_apart_in_gray
+
 
 @pytest.fixture(scope="module")
 def same_sources() -> Iterator[None]:

@@ -104,7 +104,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return compare(self, ex.FAIR)
 
     @cached_property
-    def plateaus(self) -> plateau.Met:
+    def plateaus(self) -> plateau.PredictedAndRuns:
         """Predicted and measured levels without tuning, on digits for every data set."""
         return plateau.compare_levels(plateau.digits_scale(self.scale), self.run)
 

@@ -131,10 +131,10 @@ def settling_runs(scale: ex.Scale, method: str, most: int) -> Sweep:
     return ex.runs(scale, setting, steps, batch=whole, rounds=rounds, record_every=max(1, rounds // 10))
 
 
-Met = dict[tuple[str, int], tuple[np.ndarray, Sequence[Trace]]]
+PredictedAndRuns = dict[tuple[str, int], tuple[np.ndarray, Sequence[Trace]]]
 
 
-def compare_levels(scale: ex.Scale, run: Callable[[Sweep], dict[str, list[Trace]]]) -> Met:
+def compare_levels(scale: ex.Scale, run: Callable[[Sweep], dict[str, list[Trace]]]) -> PredictedAndRuns:
     """Method and E to the predicted Phi and accuracy, (seeds, 2), and the runs."""
     return {
         (method, most): (predict_levels(scale, method, most), run(settling_runs(scale, method, most))["it"])
@@ -156,23 +156,25 @@ def levels_by_decay(scale: ex.Scale, decays: Iterable[float] = DECAYS) -> dict[s
     }
 
 
-def picture(scale: ex.Scale, found: Met, decays: Iterable[float] = DECAYS) -> Picture:
+def picture(scale: ex.Scale, found: PredictedAndRuns, decays: Iterable[float] = DECAYS) -> Picture:
     """Measured against predicted levels, and predictions by weight decay."""
     rho, data = np.array(list(decays)), []
     levels = levels_by_decay(scale, rho)
     title = "Naive averaging settles where its surrogate objective is least"
     with new_figure(9.6, 3.9, title) as figure:
         scatter, gap, accuracy = figure.subplots(1, 3)
-        for (method, most), (expected, traces) in found.items():
-            color, marker = COLORS[ex.METHODS.index(method)], MARKERS[ex.MOST.index(most)]
+        for ((method, most), (expected, traces)), marker in zip(found.items(), MARKERS, strict=False):
+            color = COLORS[ex.METHODS.index(method)]
             x, y = expected[:, 0], ends_of(traces)[:, 0]
             label = f"{method}, $E = {most}$"
             scatter.plot(x, y, linestyle="", marker=marker, color=color, markersize=4, fillstyle="none", label=label)
-            data.append(Curve(f"met against predicted: {label}", x, y))
+            data.append(Curve(f"measured against predicted: {label}", x, y))
         ends = scatter.get_xlim()
         scatter.plot(ends, ends, color="#777777", linewidth=0.8, zorder=1)
         scatter.set_xlabel("predicted: $\\Phi$ where $\\sum_iw_if_i$ is least")
-        scatter.set(ylabel="met: $\\Phi$ at the end of a run", title="Met against predicted, each seed")
+        scatter.set(ylabel="measured: $\\Phi$ at the end of a run", title="Measured, each seed")
+        low, high = scatter.get_ylim()
+        scatter.set_ylim(low, high + 0.5 * (high - low))  # with room for the legend
         scatter.legend(fontsize=6.5, loc="upper left")
         for axes, place, words in ((gap, 0, "$\\Phi$"), (accuracy, 1, "test accuracy, worst class")):
             for k, (method, values) in enumerate(levels.items()):
@@ -199,14 +201,14 @@ def picture(scale: ex.Scale, found: Met, decays: Iterable[float] = DECAYS) -> Pi
         "the digits are separable, every weighing of the clients has the same infimum, and naive averaging loses "
         "nothing; the stronger the decay, the more it loses, in Phi and in accuracy. Mean and standard deviation over "
         f"{min(FEWER, scale.seeds)} seeds.",
-        "Left, points on the diagonal: Phi met against Phi predicted. Middle and right: Phi and accuracy by weight "
+        "Left, points on the diagonal: measured against predicted Phi. Middle and right: Phi and accuracy by weight "
         "decay, naive averaging worse the larger it is.",
         data,
         {"scale": scale.words, "mean chi^2": chi, "largest relative distance from the prediction": worst},
     )
 
 
-def claims(found: Met) -> list[FigureClaim]:
+def claims(found: PredictedAndRuns) -> list[FigureClaim]:
     """Section 4.1: naive averaging minimizes a surrogate; normalized averaging does not."""
     made: list[FigureClaim] = []
     for most in ex.MOST:

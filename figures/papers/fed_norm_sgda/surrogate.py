@@ -130,10 +130,10 @@ def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, 
     with new_figure(5.6, 3.8, "The mismatch of naive averaging") as figure:
         axes = figure.subplots()
         for k, name in enumerate((NORMALIZED, NAIVE)):
-            met = mismatches(name, tau, rounds, seeds)
-            x = np.array([m.more / 2 for m in met])
-            predicted, far = np.array([m.predicted for m in met]), np.array([m.mean for m in met])
-            error = 2 * np.array([m.error for m in met])
+            found = mismatches(name, tau, rounds, seeds)
+            x = np.array([one.more / 2 for one in found])
+            predicted, far = np.array([one.predicted for one in found]), np.array([one.mean for one in found])
+            error = 2 * np.array([one.error for one in found])
             axes.plot(x, predicted, color=COLORS[k], linestyle=DASHES[k], label=f"{name}: fixed point, closed form")
             axes.errorbar(
                 x,
@@ -145,7 +145,7 @@ def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, 
                 label=f"{name}: measured, 2 std. errors",
             )
             if name == NAIVE:  # of normalized averaging it is the saddle of F
-                limit = np.array([m.surrogate for m in met])
+                limit = np.array([one.surrogate for one in found])
                 axes.plot(x, limit, color="#777777", linestyle=":", label="saddle of the surrogate, any step")
                 data.append(Curve("saddle of the surrogate", x, limit))
             data += [

@@ -33,7 +33,7 @@ from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.overlay import overlays
-from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, new_figure
+from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, new_figure
 
 SHAPES = {"log-cosh": "convex", "cosine": "non-convex"}
 FORMS = ("explicit", "sharp")
@@ -227,13 +227,13 @@ def wrong_objectives(
     cutoffs: Iterable[int] = (1, 2, 3, 5, 8, 13, 20, 40), rounds: int = 2000, seeds: int = 32
 ) -> Picture:
     """The objectives that constant weights and FedAU with a fixed cut-off minimize, predicted and measured."""
-    met, t = cutoff_limits(cutoffs, rounds, seeds), np.arange(rounds // 2 + 1)
+    limits, t = cutoff_limits(cutoffs, rounds, seeds), np.arange(rounds // 2 + 1)
     constant: Mapping[str, Algorithm] = {
         "average participating": AverageParticipating(*LOCAL),
         "average all": AverageAll(*LOCAL),
         "known rates": KnownParticipation(*LOCAL),
     }
-    everywhere = np.unique(np.geomspace(1, max(each.cutoff for each in met), 60).round())
+    everywhere = np.unique(np.geomspace(1, max(each.cutoff for each in limits), 60).round())
     curve = [predicted_bias(FedAU(*LOCAL, 1.0, K), FOUR, RATES) for K in everywhere]
     data = []
     with new_figure(7.4, 3.6, "The objective that is minimized instead of f") as figure:
@@ -241,7 +241,7 @@ def wrong_objectives(
         for k, (name, algorithm) in enumerate(constant.items()):
             path = moments(algorithm, FOUR, RATES, rounds // 2).mean[:, 0]
             target = float(weighted_objective(FOUR, objective_weights(algorithm, RATES)).minimizer())
-            left.plot(t, path, color=COLORS[k], label=name)
+            left.plot(t, path, color=COLORS[k], linestyle=DASHES[k], label=name)
             left.axhline(target, color=COLORS[k], linestyle=":", linewidth=1)
             data += [Curve(f"{name}: E x_t", t, path), Curve(f"{name}: predicted", t[-1:], np.array([target]))]
         left.set(xlabel="round $t$", ylabel=r"mean model $\mathbb{E}\,x_t$")
@@ -249,8 +249,8 @@ def wrong_objectives(
         left.legend(fontsize=7)
         right.plot(everywhere, curve, color=COLORS[3], label=r"predicted, weights $1-(1-p_n)^K$")
         optimum = float(FOUR.minimizer())
-        x, y = np.array([m.cutoff for m in met]), np.array([m.mean - optimum for m in met])
-        error = 2 * np.array([m.error for m in met])
+        x, y = np.array([one.cutoff for one in limits]), np.array([one.mean - optimum for one in limits])
+        error = 2 * np.array([one.error for one in limits])
         right.errorbar(
             x, y, error, color=COLORS[0], marker=MARKERS[0], linestyle="", label="measured (two standard errors)"
         )
@@ -259,7 +259,7 @@ def wrong_objectives(
         right.legend(fontsize=7)
     data += [Curve("FedAU: predicted distance", everywhere, np.array(curve))]
     data += [Curve("FedAU: measured distance", x.astype(float), y, y - error, y + error)]
-    worst = max(abs(m.mean - m.predicted) for m in met)
+    worst = max(abs(one.mean - one.predicted) for one in limits)
     return Picture(
         figure,
         "Four clients F_n = (x - c_n)^2/2 with c = 0, 1, 4, 10 and rates 0.05, 0.2, 0.5, 0.9; f is least at 3.75. "
@@ -270,5 +270,5 @@ def wrong_objectives(
         "Two panels: mean models settle at predicted points, and FedAU's distance from the optimum falls with K as "
         "predicted.",
         data,
-        {"cutoffs": [m.cutoff for m in met], "rounds": rounds, "gamma": LOCAL[0], "local_steps": LOCAL[1]},
+        {"cutoffs": [one.cutoff for one in limits], "rounds": rounds, "gamma": LOCAL[0], "local_steps": LOCAL[1]},
     )

@@ -60,13 +60,13 @@ def test_what_no_theorem_covers_is_drawn_without_a_bound_and_the_picture_says_wh
         assert reason in picture.caption
 
 
-def test_predicted_and_met_objectives_are_drawn_together() -> None:
+def test_predicted_and_measured_objectives_are_drawn_together() -> None:
     drawn = curves(wrong_objectives(cutoffs=(1, 8), rounds=800, seeds=8))
     assert drawn["average all: predicted"].y[-1] == pytest.approx(6.787879, abs=1e-6)
     assert drawn["known rates: E x_t"].y[-1] == pytest.approx(3.75, abs=0.05)
-    met, predicted = drawn["FedAU: measured distance"], drawn["FedAU: predicted distance"]
-    assert met.low is not None
-    assert met.y == pytest.approx([predicted.y[0], predicted.y[-1]], abs=0.15)
+    measured, predicted = drawn["FedAU: measured distance"], drawn["FedAU: predicted distance"]
+    assert measured.low is not None
+    assert measured.y == pytest.approx([predicted.y[0], predicted.y[-1]], abs=0.15)
 
 
 def test_the_global_step_is_the_largest_that_theorem_2_allows() -> None:

@@ -1,0 +1,48 @@
+"""What tests ask of every figure."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from fedbounds.figures.charts.picture import Picture
+
+LIGHTER = 0.2  # of luminance, from which two grays are told apart
+
+
+@pytest.fixture(autouse=True)
+def told_apart_in_gray(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every picture that a test draws: its lines are told apart where it is printed without colors."""
+    own = Picture.__init__
+
+    def checked(self: Picture, *args: Any, **more: Any) -> None:
+        own(self, *args, **more)
+        assert not (pairs := alike_in_gray(self.figure)), f"alike without colors: {pairs}"
+
+    monkeypatch.setattr(Picture, "__init__", checked)
+    yield
+
+
+def alike_in_gray(figure: Figure) -> list[tuple[str, str]]:
+    """The labels of two lines in one panel which a reader of a print without colors takes for one another."""
+    return [
+        (str(one.get_label()), str(other.get_label()))
+        for axes in figure.axes
+        for one, other in combinations([line for line in axes.get_lines() if str(line.get_label())[:1] != "_"], 2)
+        if _looks(one) == _looks(other) and abs(_luminance(one) - _luminance(other)) < LIGHTER
+    ]
+
+
+def _looks(line: Line2D) -> tuple[object, ...]:
+    dashes = line._unscaled_dash_pattern if line.get_linestyle() != "None" else None  # type: ignore[attr-defined]
+    marker = line.get_marker()
+    return dashes, line.get_linewidth(), marker, marker != "None" and line.get_fillstyle()
+
+
+def _luminance(line: Line2D) -> float:
+    red, green, blue = to_rgb(line.get_color())
+    return 0.299 * red + 0.587 * green + 0.114 * blue
