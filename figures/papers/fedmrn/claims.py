@@ -129,7 +129,7 @@ def trained_claims(gallery: Gallery) -> list[FigureClaim]:
     claims += Limits.of_network(gallery.scale.network, ex.PAPER_NETWORKS).apply([equal_bits_claim(gallery)])
     claims += limits(gallery, gallery.ablation).apply(figure_4(accuracy_levels(gallery, gallery.ablation)))
     here = gallery.on_digits
-    fedavg = here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG][: here.scale.noise_seeds]
+    fedavg = here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG]
     level = Level.from_values(here.accuracy(fedavg), ex.FEDAVG)
     for label, laws in here.by_amplitude.items():
         of = {law: {f"{law} {a:.3g}": runs for a, runs in by.items()} for law, by in laws.items()}

@@ -100,7 +100,7 @@ class Gallery(PaperGallery[ex.Scale]):
                     | {"law": law}
                     for alpha in (float(f"{share * largest:.6g}") for share in ex.SHARES)
                 }
-                sweep = ex.training_sweep(self.scale, methods, ex.LABELS, self.data, seeds=self.scale.noise_seeds)
+                sweep = ex.training_sweep(self.scale, methods, ex.LABELS, self.data)
                 found.setdefault(label, {})[law] = {float(k): runs for k, runs in self.run(sweep).items()}
         return found
 
@@ -214,7 +214,7 @@ class Gallery(PaperGallery[ex.Scale]):
             for law, runs in laws.items():
                 values = np.stack([here.accuracy(traces) for traces in runs.values()], axis=1)
                 groups.setdefault(label, []).append(seed_curve(law, np.array(list(runs)), values))
-            level_ = here.accuracy(here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG])[: here.scale.noise_seeds]
+            level_ = here.accuracy(here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG])
             groups[label].append(seed_curve("FedAvg", np.array(list(runs)), np.tile(level_[:, None], len(runs))))
         moving = {
             f"{label} ({law} {alpha:.2g})": runs
@@ -231,7 +231,7 @@ class Gallery(PaperGallery[ex.Scale]):
             caption=f"{title}: uniform on [-alpha, alpha], Gaussian of standard deviation alpha, Bernoulli +-alpha. "
             f"The paper's amplitudes are {', '.join(f'{share:g}' for share in ex.PAPER_SHARES)} times 0.01; here "
             f"{ex.SHARES[0]:g} to {ex.SHARES[-1]:g} times FedMRN's, tuned with uniform noise. Learning rates are "
-            f"those tuned for uniform noise on Non-IID-2: {steps}. {here.scale.noise_seeds} seeds. {here._note()}"
+            f"those tuned for uniform noise on Non-IID-2: {steps}. {here._note()}"
             f"{here._movement(moving)}",
             alternative="Test accuracy against the amplitude of the noise for three laws and both masks.",
             provenance=here._provenance([ex.LABELS], (ex.MRN, ex.MRNS)),
