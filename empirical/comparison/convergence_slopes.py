@@ -38,7 +38,7 @@ class Slope:
     seeds: int = 0
 
     def __str__(self) -> str:
-        return f"{self.value:z.2f} [{self.low:z.2f}, {self.high:z.2f}]" if self.seeds else f"{self.value:.3f}"
+        return f"{self.value:z.3f}" + (f" [{self.low:z.3f}, {self.high:z.3f}]" if self.seeds else "")
 
     def at_most(self, exponent: float) -> bool | None:
         """Whether a fall is at least as fast as T^exponent: True or False if the whole interval says so."""

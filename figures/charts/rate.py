@@ -128,18 +128,13 @@ def rate_claims(rates: Mapping[str, Rate], drawn: str = "rate") -> list[FigureCl
         highest = under or f"measured over bound at most {float(np.max(c.ratio[c.valid])):.2g}"
         claims += [
             FigureClaim(source, f"{_fall(one.predicted, c.symbol)} ({name})",
-                  f"slope {_describe_slope(one.measured)} over {over}; bound {one.promised:.3f}{_describe_doubt(one)}",
+                  f"slope {one.measured} over {over}; bound {one.promised:.3f}{_describe_doubt(one)}",
                   one.as_fast,
                   f"{c.result.source.number}: an upper bound that falls so; that what is measured does is ours"),
             FigureClaim(source, f"stays under the bound where its conditions hold ({name})", highest,
                   None if under else not c.covered_crossings.size),
         ]  # fmt: skip
     return claims
-
-
-def _describe_slope(slope: Slope) -> str:
-    """The slope in three decimals, with its interval if it is of sampled runs."""
-    return f"{slope.value:z.3f}" + (f" [{slope.low:z.3f}, {slope.high:z.3f}]" if slope.seeds else "")
 
 
 def _describe_doubt(one: Rate) -> str:

@@ -53,6 +53,11 @@ def test_a_slope_is_at_most_an_exponent_only_if_the_whole_interval_is():
     assert Slope(-0.48, -0.48, -0.48).at_most(-0.5) is False
 
 
+def test_a_slope_is_written_with_three_decimals_and_its_interval_if_it_has_one():
+    assert str(Slope(-0.5004, -0.5004, -0.5004)) == "-0.500"
+    assert str(Slope(-0.4961, -0.4987, -0.0001, 5)) == "-0.496 [-0.499, 0.000]"
+
+
 def test_a_slope_of_one_point_or_of_a_diverged_run_is_refused():
     with pytest.raises(FedboundsError, match="at least two"):
         fit_slope(np.array([10, 10]), np.array([1.0, 2.0]))
