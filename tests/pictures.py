@@ -1,6 +1,5 @@
-"""What tests ask of every figure."""
+"""Checks of every figure that a test draws."""
 
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -11,12 +10,12 @@ from matplotlib.lines import Line2D
 
 from fedbounds.figures.charts.picture import Picture
 
-LIGHTER = 0.2  # of luminance, from which two grays are told apart
+LEAST_CONTRAST = 0.2  # difference of luminance at which two grays are distinguishable
 
 
 @pytest.fixture(autouse=True)
-def told_apart_in_gray(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every picture that a test draws: its lines are told apart where it is printed without colors."""
+def distinct_in_gray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test that draws a picture whose lines are indistinguishable when printed without colors."""
     own = Picture.__init__
 
     def checked(self: Picture, *args: Any, **more: Any) -> None:
@@ -24,16 +23,15 @@ def told_apart_in_gray(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         assert not (pairs := alike_in_gray(self.figure)), f"alike without colors: {pairs}"
 
     monkeypatch.setattr(Picture, "__init__", checked)
-    yield
 
 
 def alike_in_gray(figure: Figure) -> list[tuple[str, str]]:
-    """The labels of two lines in one panel which a reader of a print without colors takes for one another."""
+    """The labels of every pair of lines in one panel that are indistinguishable without colors."""
     return [
         (str(one.get_label()), str(other.get_label()))
         for axes in figure.axes
         for one, other in combinations([line for line in axes.get_lines() if str(line.get_label())[:1] != "_"], 2)
-        if _looks(one) == _looks(other) and abs(_luminance(one) - _luminance(other)) < LIGHTER
+        if _looks(one) == _looks(other) and abs(_luminance(one) - _luminance(other)) < LEAST_CONTRAST
     ]
 
 

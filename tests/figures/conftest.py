@@ -1,3 +1,3 @@
-"""What tests of figures share."""
+"""Fixtures of the tests of figures."""
 
-from tests.pictures import told_apart_in_gray as told_apart_in_gray
+from tests.pictures import distinct_in_gray as distinct_in_gray

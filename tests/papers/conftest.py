@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.pictures import told_apart_in_gray as told_apart_in_gray
+from tests.pictures import distinct_in_gray as distinct_in_gray
 
 
 @pytest.fixture(scope="module")

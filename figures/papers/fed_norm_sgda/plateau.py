@@ -163,8 +163,8 @@ def picture(scale: ex.Scale, found: PredictedAndRuns, decays: Iterable[float] = 
     title = "Naive averaging settles where its surrogate objective is least"
     with new_figure(9.6, 3.9, title) as figure:
         scatter, gap, accuracy = figure.subplots(1, 3)
-        for ((method, most), (expected, traces)), marker in zip(found.items(), MARKERS, strict=False):
-            color = COLORS[ex.METHODS.index(method)]
+        for k, ((method, most), (expected, traces)) in enumerate(found.items()):
+            color, marker = COLORS[ex.METHODS.index(method)], MARKERS[k]
             x, y = expected[:, 0], ends_of(traces)[:, 0]
             label = f"{method}, $E = {most}$"
             scatter.plot(x, y, linestyle="", marker=marker, color=color, markersize=4, fillstyle="none", label=label)
